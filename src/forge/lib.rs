@@ -1,11 +1,11 @@
-//! A pull request on a forge: found in the environment of a CI run, written to as one comment and one commit status.
+//! A pull request on a forge: finds it in the environment of a CI run, and writes one comment and one commit status.
 //!
-//! - [`environment`]: the variables of a CI run, an event's file and flags → a [`PullRequest`], or what is missing.
-//! - [`client`]: a pull request and a token → a [`Client`], which keeps one comment up to date and sets a status.
-//!   It speaks the APIs of GitHub, GitLab, and Gitea with Forgejo.
-//! - [`token`]: a credential that nothing prints.
+//! - [`environment`]: finds a [`PullRequest`] in the variables of a CI run, an event's file and flags.
+//! - [`client`]: maintains one comment of a pull request and sets a status. It supports the APIs of GitHub, GitLab,
+//!   and Gitea with Forgejo.
+//! - [`token`]: a credential that is never printed.
 //!
-//! A client blocks the thread that calls it: a review writes a handful of requests and has nothing else to do.
+//! A client blocks the calling thread: a review sends a handful of requests and has nothing else to do.
 //!
 //! ```no_run
 //! use berth_forge::{Client, Given, Marker, State, Status, environment};

@@ -1,5 +1,5 @@
-//! A server on this machine that plays a forge: it records requests and gives the answers that a test scripts.
-//! Tests of this crate and of those above it share it.
+//! A server on this machine that plays a forge for tests: it records requests and returns scripted answers. Also used
+//! by tests of other crates.
 #![allow(dead_code, reason = "not every crate needs all of it")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -9,12 +9,12 @@ use std::thread::JoinHandle;
 
 use serde_json::Value as Json;
 
-/// A request as it arrived.
+/// A recorded request.
 #[derive(Clone, Debug)]
 pub struct Request {
     /// The method and the path with its query: `GET /user?x=1`.
     pub line: String,
-    /// Names in lower case.
+    /// Names are in lower case.
     pub headers: Vec<(String, String)>,
     pub body: Json,
 }
@@ -46,14 +46,14 @@ impl Answer {
         self
     }
 
-    /// Replaces the body by any text.
+    /// Replaces the body by a text.
     #[must_use]
     pub fn text(self, body: &str) -> Answer {
         Answer { body: body.to_owned(), ..self }
     }
 }
 
-/// A running server. It stops when it is dropped.
+/// A running server. Dropping it stops the server.
 #[derive(Debug)]
 pub struct Recorder {
     url: String,
@@ -64,7 +64,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Starts a server that answers as the function says.
+    /// Starts a server that answers by calling the function.
     pub fn start(mut respond: impl FnMut(&Request) -> Answer + Send + 'static) -> Recorder {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let address = listener.local_addr().expect("an address");
@@ -79,7 +79,7 @@ impl Recorder {
                 let Some(request) = read(&stream) else { continue };
                 let answer = respond(&request);
                 recorded.lock().unwrap_or_else(PoisonError::into_inner).push(request);
-                // A client that has seen enough may be gone.
+                // The client may have closed the connection.
                 let _ = stream.write_all(&bytes(&answer));
                 let _ = stream.shutdown(Shutdown::Write);
             }
@@ -87,8 +87,8 @@ impl Recorder {
         Recorder { url: format!("http://{address}"), address, requests, is_stopped, thread: Some(thread) }
     }
 
-    /// Starts a server that gives one answer after the other, each to the request that the script names
-    /// (`GET /user`), and 599 to every other request.
+    /// Starts a server that returns the scripted answers in order, each only to the request that the script names
+    /// (`GET /user`), and 599 to any other request.
     pub fn script(answers: impl IntoIterator<Item = (&'static str, Answer)>) -> Recorder {
         let mut answers = answers.into_iter().collect::<std::collections::VecDeque<_>>();
         Recorder::start(move |request| match answers.pop_front() {
@@ -117,7 +117,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         self.is_stopped.store(true, std::sync::atomic::Ordering::SeqCst);
-        // Wakes the thread.
+        // Wakes the thread so that it ends.
         let _ = TcpStream::connect(self.address);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();

@@ -1,8 +1,8 @@
-//! A credential for a forge. Nothing prints it.
+//! A credential for a forge. It is never printed.
 
 use berth_http::Secret;
 
-/// A credential for a forge's API. `Debug` shows none of it.
+/// A credential for a forge's API. `Debug` does not show it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
     pub(crate) secret: Secret,
@@ -10,12 +10,12 @@ pub struct Token {
 }
 
 impl Token {
-    /// A token of a person, a project or a GitHub App. White space around it is dropped.
+    /// Makes a token of a person, a project or a GitHub App. Trims white space.
     pub fn new(secret: &str) -> Token {
         Token { secret: Secret::new(secret.trim()), is_of_job: false }
     }
 
-    /// The token that GitLab gives each job (`CI_JOB_TOKEN`), which has few rights.
+    /// Makes a token that GitLab gives to each job (`CI_JOB_TOKEN`), which has few rights.
     pub fn of_job(secret: &str) -> Token {
         Token { is_of_job: true, ..Token::new(secret) }
     }

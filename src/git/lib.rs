@@ -13,7 +13,7 @@ pub mod signer;
 mod testing;
 pub mod transport;
 
-// Of the crates above too, which name this one so.
+// `testing.rs` is compiled into other crates too, and names this crate `berth_git`.
 #[cfg(test)]
 extern crate self as berth_git;
 

@@ -1,6 +1,6 @@
-//! Signatures by keys that this process does not have: an agent of SSH, or a program that asks a KMS or HSM.
+//! Signatures by keys outside of this process: an SSH agent, or a program that calls a KMS or HSM.
 //!
-//! Each has limited time. `signature` checks what they give before it is used.
+//! Each has limited time. `signature` checks their results before use.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use crate::transport::process::{self, ProcessEnd};
 use berth_base::diag::harmless_line;
 use berth_base::text::{base64, cut};
 
-/// The characters of a program's own words that are worth showing.
+/// The characters of a program's error output that messages show.
 const LONGEST_MESSAGE: usize = 200;
 
 /// A program that reads bytes from its input and writes their signature, as bytes or as base64.
@@ -36,13 +36,13 @@ impl Signs for SignerProgram {
         let shown = self.path.display();
         let failed = |error: std::io::Error| format!("`{shown}` does not run: {error}");
         let (input, mut to) = std::io::pipe().map_err(failed)?;
-        // A statement is longer than a pipe may hold before anybody reads. A program that reads less fails by its
-        // signature.
+        // A statement may exceed a pipe's buffer, so a thread writes it. If the program reads less, its signature is
+        // wrong.
         let bytes = bytes.to_vec();
         let writing = std::thread::spawn(move || to.write_all(&bytes));
         let mut command = Command::new(&self.path);
         for (name, _) in std::env::vars_os() {
-            // Tokens and passwords for other things.
+            // These variables may hold tokens and passwords that the program does not need.
             if name.to_string_lossy().starts_with("BERTH_") {
                 command.env_remove(name);
             }
@@ -75,7 +75,7 @@ fn signature(key: &PublicKey, out: &[u8]) -> Option<Vec<u8>> {
     is_signature(key, &decoded).then_some(decoded)
 }
 
-/// Reports whether bytes have the form of a signature by the key.
+/// Reports whether bytes have the form of this key's signatures.
 fn is_signature(key: &PublicKey, bytes: &[u8]) -> bool {
     match (key.is_ed25519(), bytes) {
         (true, _) => bytes.len() == 64,
@@ -84,7 +84,7 @@ fn is_signature(key: &PublicKey, bytes: &[u8]) -> bool {
     }
 }
 
-/// Returns the form that [`is_signature`] asks for.
+/// Names the form that [`is_signature`] expects.
 fn form(key: &PublicKey) -> &'static str {
     if key.is_ed25519() { "64 bytes" } else { "ECDSA in DER" }
 }
@@ -105,10 +105,10 @@ mod agent {
 
     const SIGN_REQUEST: u8 = 13;
     const SIGN_RESPONSE: u8 = 14;
-    /// No answer with a signature is as long.
+    /// Far longer than any answer with a signature.
     const LONGEST: u32 = 16 << 10;
 
-    /// An agent of SSH, which has keys or asks a token for them.
+    /// An SSH agent, which has keys itself or in a hardware token.
     #[derive(Debug)]
     pub struct SigningAgent {
         socket: PathBuf,
@@ -139,7 +139,7 @@ mod agent {
         }
     }
 
-    /// Fills a buffer before a moment.
+    /// Fills a buffer before the deadline.
     fn read(stream: &mut UnixStream, mut buffer: &mut [u8], until: Instant) -> io::Result<()> {
         while !buffer.is_empty() {
             let left = until.saturating_duration_since(Instant::now());
@@ -163,7 +163,7 @@ mod agent {
             let mut request = vec![SIGN_REQUEST];
             put(&mut request, key.wire());
             put(&mut request, bytes);
-            // No flags: they are for RSA.
+            // No flags: they only matter for RSA.
             request.extend(0_u32.to_be_bytes());
             let answer = self.ask(&request).map_err(|error| format!("the agent at `{shown}`: {error}"))?;
             let mut answer = Reader::new(&answer);

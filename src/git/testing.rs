@@ -1,4 +1,4 @@
-//! Repositories for tests: a module of this crate's tests, and of those of the crates above it.
+//! Repositories for tests of this crate and of the crates above it.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test that cannot go on fails")]
 #![allow(dead_code, reason = "not every crate needs all of it")]
 
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 
 use berth_git::{CommitId, Identity, Repo, Writer};
 
-/// A fresh bare repository that goes away with the guard.
+/// Makes a bare repository that is removed with the guard.
 pub fn bare() -> (TempDir, Repo) {
     let folder = TempDir::new().expect("a temporary folder");
     for part in ["objects/info", "objects/pack", "refs/heads", "refs/tags"] {
@@ -18,7 +18,7 @@ pub fn bare() -> (TempDir, Repo) {
     (folder, repo)
 }
 
-/// Commits these files and points the ref to it.
+/// Commits these files and points the ref to the commit.
 pub fn commit_files(repo: &Repo, refname: &str, files: &[(&str, &str)]) -> CommitId {
     let mut writer = Writer::new(repo).unwrap();
     let mut files: Vec<(&str, _)> =
@@ -33,7 +33,7 @@ pub fn commit_files(repo: &Repo, refname: &str, files: &[(&str, &str)]) -> Commi
     commit
 }
 
-/// `git fsck --strict` finds nothing. Without a `git` executable it says so and passes.
+/// Checks that `git fsck --strict` finds nothing. Without a `git` executable, prints a note and passes.
 pub fn assert_clean(repo: &Repo) {
     let command = std::process::Command::new("git")
         .args(["fsck", "--strict", "--no-dangling"])

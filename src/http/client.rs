@@ -1,4 +1,4 @@
-//! HTTP clients with limits of time, which trust what the machine trusts and follow no redirect by themselves.
+//! HTTP clients with time limits. They trust the machine's certificate authorities and follow no redirects.
 
 use std::io::Read as _;
 use std::net::IpAddr;
@@ -16,22 +16,22 @@ pub use ureq::{Body, BodyReader};
 
 /// The usual time limit of a request with its answer.
 pub const PATIENCE: Duration = Duration::from_secs(30);
-/// The time for a connection, and for each part of an answer.
+/// The time limit of a connection, and of each part of an answer.
 const STALL: Duration = Duration::from_secs(30);
 
-/// The authorities that a client trusts to sign certificates.
+/// The trusted certificate authorities.
 #[derive(Clone, Debug)]
 pub struct Roots(RootCerts);
 
 impl Default for Roots {
-    /// Those of the system, or of `SSL_CERT_FILE`, as kube takes them.
+    /// Trusts the system's authorities, or those in `SSL_CERT_FILE`, as kube does.
     fn default() -> Roots {
         Roots(RootCerts::PlatformVerifier)
     }
 }
 
 impl Roots {
-    /// Trusts the authorities in a file, and no others.
+    /// Trusts only the authorities in a file.
     pub fn of_file(path: &Path) -> Result<Roots, String> {
         let name = path.display();
         let text = std::fs::read(path).map_err(|error| format!("`{name}` cannot be read: {error}"))?;
@@ -64,7 +64,7 @@ pub enum ClientError {
 pub struct Client(Agent);
 
 impl Client {
-    /// Makes a client for an address. Connects to nothing yet.
+    /// Makes a client for an address, without connecting.
     pub fn new(address: &str, roots: &Roots) -> Client {
         let tls = TlsConfig::builder()
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -82,7 +82,7 @@ impl Client {
         Client(config.build().new_agent())
     }
 
-    /// Sends a request. The answer and its body arrive within `patience`, or not at all.
+    /// Sends a request. The answer with its body must arrive within `patience`.
     pub fn send(
         &self,
         request: Builder,
@@ -112,7 +112,7 @@ pub fn read(body: Body, longest: u64) -> Result<Vec<u8>, ClientError> {
     if bytes.len() as u64 > longest { Err(ClientError::TooLong(longest)) } else { Ok(bytes) }
 }
 
-/// Returns the bytes of a body as they arrive. The caller limits their number.
+/// Returns a reader of a body as it arrives. The caller limits its length.
 pub fn reader(body: Body) -> BodyReader<'static> {
     body.into_with_config().limit(u64::MAX).reader()
 }
@@ -123,12 +123,12 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// Makes a text of the other side one harmless line of so many characters.
+/// Makes one harmless line of limited length from a foreign text.
 pub fn short_line(text: &str, most: usize) -> String {
     harmless_line(&text.chars().take(most).collect::<String>()).into_owned()
 }
 
-/// Returns the proxy that the environment names. Nothing on this machine is behind it, as for Go's programs.
+/// Returns the proxy from the environment. This machine's own servers are never behind it, as in Go programs.
 fn proxy(address: &str) -> Option<Proxy> {
     let uri = address.parse::<Uri>().ok()?;
     if is_local(uri.host()?) { None } else { Proxy::try_from_env() }

@@ -1,9 +1,8 @@
-//! HTTP within limits of time and size: a client for servers that berth asks, and a listener for those who ask berth.
+//! HTTP within limits of time and size: a client for requests to servers, and a listener for requests to berth.
 //!
-//! - [`client`]: a client for one address, which trusts what the machine trusts and follows no redirect by itself.
-//!   [`with_retries`]: a request that is tried again. [`server_time`]: the clock of a server.
-//!   [`Secret`]: text that nothing prints.
-//! - [`listener`]: answers to the requests of strangers.
+//! - [`client`]: a client for one address. It trusts the machine's certificate authorities and follows no redirects.
+//!   [`with_retries`]: retries a request. [`server_time`]: a server's clock. [`Secret`]: text that is never printed.
+//! - [`listener`]: answers requests of strangers.
 
 pub mod client;
 pub mod listener;

@@ -1,4 +1,4 @@
-//! A listener for requests of strangers: so many connections at once, so many bytes, so much time, one answer each.
+//! A listener for requests of strangers, with limits on connections, bytes and time. Each connection gets one answer.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ use tokio::task::AbortHandle;
 
 pub use hyper::{HeaderMap, Method, StatusCode};
 
-/// Of a request's head. Bodies arrive in pieces that are no longer.
+/// The limit of a request's head, and of each piece of a body.
 const LONGEST_HEAD: usize = 8 << 10;
 
 pub const PLAIN: &str = "text/plain";
@@ -27,8 +27,8 @@ pub const PLAIN: &str = "text/plain";
 /// The bounds of a listener.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The connections at once. One more takes the place of the oldest that waits for its peer, and is closed where all
-    /// others have sent their requests.
+    /// The number of simultaneous connections. A further one replaces the oldest that waits for its peer. If none
+    /// waits, the new one is closed.
     pub places: usize,
     /// The time for a request and its answer.
     pub patience: Duration,
@@ -41,7 +41,7 @@ pub struct Request {
     waits: Waits,
 }
 
-/// A body is longer than it may be, or breaks off.
+/// A body exceeds its limit, or ends early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyError {
     TooLong,
@@ -61,7 +61,7 @@ impl Request {
         self.request.headers()
     }
 
-    /// Hands out a body piece by piece, so that none is kept. A length that is announced counts at once.
+    /// Passes a body on piece by piece, without storing it. A declared length is checked at once.
     pub async fn read(self, longest: u64, mut take: impl FnMut(&[u8])) -> Result<(), BodyError> {
         let mut body = self.request.into_body();
         let mut left = longest;
@@ -93,15 +93,15 @@ impl Answer {
     }
 }
 
-/// An address: a port alone is one of this machine's own.
+/// Reads an address. A port alone means an address of this machine only.
 pub fn address(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse::<u16>().map(|port| SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), port));
     let wrong = |_| "write a port, for this machine only, or an address such as `0.0.0.0:9090`".to_owned();
     port.or_else(|_| text.parse().map_err(wrong))
 }
 
-/// Answers on a thread of its own for as long as the process lives. Returns the address, with the port that the
-/// system chose. `full` hears of each connection that found no free place.
+/// Answers on a separate thread while the process runs. Returns the address, with the port that the system chose.
+/// Calls `full` for each connection that found no free place.
 pub fn serve(
     address: SocketAddr,
     name: &str,
@@ -131,7 +131,7 @@ async fn accept(
         let stream = loop {
             match listener.accept().await {
                 Ok((stream, _)) => break stream,
-                // Out of descriptors, say: not a reason to use up a processor as well.
+                // Accepting can fail for lack of file descriptors: the pause prevents a busy loop.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         };
@@ -159,14 +159,14 @@ async fn accept(
 /// True while a connection waits for its peer: for the rest of the request, or until the answer is taken.
 type Waits = Rc<Cell<bool>>;
 
-/// A place that is taken, and what ends its connection.
+/// An occupied place, and the handle that ends its connection.
 struct Taken {
     waits: Waits,
     connection: AbortHandle,
 }
 
-/// Ends the oldest connection that waits for its peer. False where none does. Who opens connections and says nothing
-/// keeps out nobody who speaks at once, as a probe does.
+/// Ends the oldest connection that waits for its peer; returns false if none does. So idle connections cannot keep
+/// out a peer that sends at once, such as a probe.
 fn evict(places: &mut BTreeMap<u64, Taken>) -> bool {
     let waiting = places.iter().find(|(_, taken)| taken.waits.get()).map(|(number, _)| *number);
     let taken = waiting.and_then(|number| places.remove(&number));

@@ -1,14 +1,14 @@
-//! A request that is tried again while the other side is busy or away.
+//! Retries a request while the server is busy or unreachable.
 
 use std::time::Duration;
 
 use berth_base::backoff::{Backoff, chance};
 
-/// The pauses between two tries, where the server names none.
+/// The pauses between two attempts, if the server names none.
 pub const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(8));
 
 const TRIES: u32 = 4;
-/// The longest pause that a server may ask for. A CI run that waits longer costs more than its message is worth.
+/// The longest pause that a server may ask for. In a CI run, a longer wait would cost more than the message is worth.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// The next step after a failure.
@@ -22,13 +22,13 @@ pub enum Retry {
 }
 
 impl Retry {
-    /// The retry of a request that a busy server refused, by the pause that it asked for.
+    /// Returns the retry of a request that a busy server refused, with the pause that it asked for.
     pub fn of_busy(pause: Option<Duration>) -> Retry {
         pause.map_or(Retry::Soon, Retry::After)
     }
 }
 
-/// Tries a request several times, as far as its failures may pass.
+/// Tries a request several times, as long as its failures are temporary.
 pub fn with_retries<T, E>(
     pauses: Backoff,
     attempt: impl Fn() -> Result<T, E>,

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Secret(String);
 
 impl Secret {
-    /// Takes a text that is kept from every output.
+    /// Makes a secret of a text.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(text.into())
     }
@@ -17,7 +17,7 @@ impl Secret {
         &self.0
     }
 
-    /// Replaces the secret wherever a text repeats it.
+    /// Replaces the secret wherever a text contains it.
     pub fn hide_in(&self, text: &str) -> String {
         if self.0.is_empty() { text.to_owned() } else { text.replace(&self.0, "…") }
     }

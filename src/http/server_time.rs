@@ -1,16 +1,16 @@
-//! The clock of a web server, by the date of its answers.
+//! A web server's clock, from the date of its answers.
 
 use berth_base::model::Timestamp;
 
 use crate::client::{Client, PATIENCE, Request, Roots};
 
-/// Asks a server for its time, without credentials. `None` for anything that does not tell.
+/// Asks a server for its time, without credentials. `None` if the answer has no readable date.
 pub fn server_time(url: &str) -> Option<Timestamp> {
     let answer = Client::new(url, &Roots::default()).send(Request::head(url), None, PATIENCE).ok()?;
     read(answer.headers().get("date")?.to_str().ok()?)
 }
 
-/// Reads a date as HTTP writes it: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// Reads a date in HTTP's format: `Sun, 06 Nov 1994 08:49:37 GMT`.
 fn read(date: &str) -> Option<Timestamp> {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];

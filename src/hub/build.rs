@@ -1,5 +1,4 @@
-//! Names this build by a digest of the sources that a pass depends on: what another build left for the next process
-//! counts as missing.
+//! Names this build by a digest of the sources that a pass depends on. A process ignores cache files of other builds.
 
 #![allow(clippy::print_stdout)]
 
@@ -17,7 +16,7 @@ fn main() {
         collect(&folder, &mut files);
     }
     files.sort();
-    // Two halves with different beginnings: 64 bits are too few for a name.
+    // Two halves with different seeds: 64 bits are too few for a name.
     let half = |beginning: u8| {
         let mut hasher = DefaultHasher::new();
         beginning.hash(&mut hasher);

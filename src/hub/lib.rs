@@ -1,4 +1,4 @@
-//! The hub: reads all inputs from Git, makes the next commit of the rendered branch, proves earlier ones.
+//! The hub: reads all inputs from Git, makes the next commit of the rendered branch, and proves earlier ones.
 
 pub mod attestation;
 pub mod daemon;

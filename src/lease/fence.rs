@@ -1,12 +1,12 @@
-//! Until when this process may write, by its own monotonic clock.
+//! The time until which this process may write, by its own monotonic clock.
 //!
-//! Closed until the lease is held, open for as long as the last renewal lasts, counted from before it was
-//! asked for. Nobody's calendar clock has a part in it.
+//! The fence is closed until the lease is held. After a renewal it is open for the lease's duration, counted from
+//! before the request. No calendar clock is involved.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The fence, shared by the keeper, which moves it, and by all writers.
+/// The fence, moved by the keeper and shared with all writers.
 #[derive(Clone, Debug, Default)]
 pub struct Fence(Arc<Mutex<Option<Instant>>>);
 
@@ -19,7 +19,7 @@ impl Fence {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Reports whether a request that takes this long would still end in time.
+    /// Reports whether a request that takes `needed` would still end in time.
     pub fn leaves(&self, needed: Duration) -> bool {
         let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         until.is_some_and(|until| until.saturating_duration_since(Instant::now()) >= needed)

@@ -1,8 +1,8 @@
-//! The name of a process in a lease, and the question whether a holder is an ended process of this machine.
+//! The name of a process in a lease, and the check whether a holder is an ended process of this machine.
 //!
 //! `<host>_<place>_<pid>-<start>`: the place is a digest of the process table (this boot, this PID namespace), so
-//! that a number is looked up only where it has a meaning. Elsewhere, and without `/proc`, no holder ever counts
-//! as dead, nor does one whose process is hidden from this one: it has ended only on evidence.
+//! that a PID is looked up only in its own table. On other machines, without `/proc`, and for hidden processes, a
+//! holder never counts as ended: that requires evidence.
 
 use std::fs;
 
@@ -34,7 +34,7 @@ pub fn has_ended(holder: &str) -> bool {
     there == here
         && match stat_of(pid) {
             Some(stat) => start_in(&stat) != Some(start),
-            // `/proc` may hide the processes of others.
+            // `/proc` may hide other users' processes.
             None => !exists(pid),
         }
 }
@@ -46,7 +46,7 @@ fn place() -> Option<String> {
     Some(hex(&digest[..6]))
 }
 
-/// Returns the start of a process, in ticks since the boot. `None` if it has ended, only waits to be reaped, or is hidden.
+/// Returns a process's start, in ticks since the boot. `None` if it has ended, is a zombie, or is hidden.
 fn start_of(pid: u32) -> Option<String> {
     start_in(&stat_of(pid)?).map(str::to_owned)
 }
@@ -55,16 +55,16 @@ fn stat_of(pid: u32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/stat")).ok()
 }
 
-/// Returns the start of a process that has not ended.
+/// Returns a process's start, unless it has ended.
 fn start_in(stat: &str) -> Option<&str> {
-    // The process name, in brackets, may hold anything.
+    // The process name, in brackets, may contain anything.
     let (_, fields) = stat.rsplit_once(") ")?;
     let mut fields = fields.split(' ');
     let state = fields.next().filter(|state| !["Z", "X"].contains(state));
     state.and(fields.nth(18))
 }
 
-/// Reports whether there is such a process, also where this one may not look at it.
+/// Reports whether the process exists, even if this one may not inspect it.
 #[cfg(unix)]
 fn exists(pid: u32) -> bool {
     use rustix::process::{Pid, test_kill_process};

@@ -1,6 +1,6 @@
-//! The thread that takes a lease, renews it and lets it go at the end.
+//! The thread that takes a lease, renews it and releases it at the end.
 //!
-//! Whoever writes asks the [`Fence`] before; `turn` says whose turn it is.
+//! Writers ask the [`Fence`] first. `turn` decides whose turn it is.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -15,16 +15,16 @@ use crate::holder;
 use crate::turn::{LeaseSpec, Rival, Turn};
 use berth_base::model::Timestamp;
 
-/// A place that holds one lease. Each call ends within [`Lease::patience`].
+/// A place that stores one lease. Each call ends within [`Lease::patience`].
 pub trait LeaseStore: std::fmt::Debug + Send {
-    /// The place as messages show it.
+    /// Returns the place as messages show it.
     fn shown(&self) -> String;
 
     /// Reads the lease. `None` if it does not exist.
     fn read(&mut self) -> Result<Option<LeaseSpec>, String>;
 
-    /// Replaces the lease in exactly the version that was read, and creates it where none was. `None` if somebody else
-    /// was first.
+    /// Replaces exactly the version of the lease that was read, or creates it if none was read. Returns `None` if
+    /// somebody else was first.
     fn write(&mut self, read: Option<&LeaseSpec>, spec: &Json) -> Result<Option<LeaseSpec>, String>;
 }
 
@@ -35,16 +35,16 @@ pub struct Lease {
     pub duration: Duration,
     /// The pause between two renewals.
     pub renewal: Duration,
-    /// The pause between two looks at another's lease.
+    /// The interval at which another holder's lease is read.
     pub look: Duration,
-    /// For one piece of work: wait for another's lease only until it is known whether its holder lives.
+    /// For a single piece of work: waits for another's lease only until it is known whether its holder lives.
     pub once: bool,
-    /// The word for the processes that share the lease.
+    /// The noun for the processes that share the lease.
     pub peer: &'static str,
 }
 
 impl Lease {
-    /// Returns a lease of this length, renewed and looked at six times in it.
+    /// Returns a lease of this duration, renewed and read six times within it.
     pub fn of(duration: Duration, peer: &'static str) -> Lease {
         let sixth = (duration / 6).max(Duration::from_millis(500));
         Lease { duration, renewal: sixth, look: sixth, once: false, peer }
@@ -56,10 +56,10 @@ impl Lease {
     }
 }
 
-/// This process may not write.
+/// The reasons why this process may not write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotHeld {
-    /// Another one holds the lease.
+    /// Another process holds the lease.
     Others(String),
     Trouble(String),
 }
@@ -68,7 +68,7 @@ pub enum NotHeld {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum LeaseOwner {
     Unknown,
-    /// The lease is ours; `failing` is the reason if it is not being renewed.
+    /// This process holds the lease; `failing` is the reason if renewals fail.
     Ours {
         failing: Option<String>,
     },
@@ -79,7 +79,7 @@ enum LeaseOwner {
     Trouble(String),
 }
 
-/// Keeps the lease for as long as it is not dropped.
+/// Keeps the lease until it is dropped.
 #[derive(Debug)]
 pub struct LeaseKeeper {
     pub fence: Fence,
@@ -105,7 +105,7 @@ impl Shared {
 }
 
 impl LeaseKeeper {
-    /// Starts the thread. `on_change` hears when the lease comes to this process or leaves it.
+    /// Starts the thread, which calls `on_change` when this process gains or loses the lease.
     pub fn start(
         store: Box<dyn LeaseStore>,
         lease: Lease,
@@ -133,7 +133,7 @@ impl LeaseKeeper {
         Ok(LeaseKeeper { fence, lease, shared, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Reports whether this process may write, and why not. Waits for the first answer.
+    /// Checks that this process may write; otherwise returns the reason. Waits for the first answer.
     pub fn admit(&self) -> Result<(), NotHeld> {
         let undecided = |owner: &mut LeaseOwner| match owner {
             LeaseOwner::Unknown => true,
@@ -156,7 +156,7 @@ impl LeaseKeeper {
         }
     }
 
-    /// Reports whether the thread ended although nobody asked: a fault of berth.
+    /// Reports whether the thread ended unexpectedly, which is a bug.
     pub fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -178,11 +178,11 @@ struct LeaseThread<F> {
     me: String,
     lease: Lease,
     rival: Rival,
-    /// The holder when the lease was read last, if that was somebody else.
+    /// The holder when the lease was last read, if it was another process.
     other: Option<String>,
-    /// The last attempt had no answer that counts, which was said when it began.
+    /// True while attempts fail. The failure was logged when it began.
     is_failing: bool,
-    /// The lease as it was written last, while it is ours.
+    /// The lease as last written, while this process holds it.
     held: Option<LeaseSpec>,
     fence: Fence,
     shared: Arc<Shared>,
@@ -190,7 +190,7 @@ struct LeaseThread<F> {
     failures: u32,
 }
 
-/// The number of failures from which on they are published.
+/// The number of failures in a row after which they are published.
 const FAILURES_TO_PUBLISH: u32 = 4;
 
 impl<F: Fn()> LeaseThread<F> {
@@ -210,9 +210,9 @@ impl<F: Fn()> LeaseThread<F> {
                         warn!(error = why, "the lease cannot be read or renewed");
                     }
                     match (&self.held, &self.other) {
-                        // A renewed lease stays valid for its time.
+                        // The lease stays valid for its duration after a renewal.
                         (Some(_), _) => LeaseOwner::Ours { failing: Some(why) },
-                        // The last known holder may still have it, and is the one to report.
+                        // The last known holder may still have the lease, and should be the one to report.
                         (None, Some(holder)) => LeaseOwner::Others { holder: holder.clone(), alive: true },
                         (None, None) => LeaseOwner::Trouble(why),
                     }
@@ -261,12 +261,12 @@ impl<F: Fn()> LeaseThread<F> {
             LeaseOwner::Others { holder, .. } => {
                 info!(holder, "another {} holds the lease; waiting for it", self.lease.peer);
             }
-            // The reason was logged when the trouble began.
+            // The reason was logged when the failure began.
             LeaseOwner::Trouble(_) | LeaseOwner::Unknown => {}
         }
     }
 
-    /// Renews the lease, or reads it and takes it where that is this process's turn.
+    /// Renews the lease, or reads it and takes it if it is this process's turn.
     fn step(&mut self) -> Result<LeaseOwner, String> {
         if let Some(held) = self.held.clone()
             && self.write(Some(&held))?
@@ -289,7 +289,7 @@ impl<F: Fn()> LeaseThread<F> {
                     self.let_go();
                 }
                 let is_ours = self.write(read.as_ref())? || self.held.is_some();
-                // Somebody was first, or touched the lease: the next step reads it again.
+                // Somebody else wrote the lease first: the next step reads it again.
                 Ok(if is_ours { LeaseOwner::Ours { failing: None } } else { LeaseOwner::Unknown })
             }
         }
@@ -300,9 +300,9 @@ impl<F: Fn()> LeaseThread<F> {
         self.fence.close();
     }
 
-    /// Writes this process into the lease. False if somebody else was first.
+    /// Writes this process into the lease. Returns false if somebody else was first.
     fn write(&mut self, read: Option<&LeaseSpec>) -> Result<bool, String> {
-        // The lease counts from before it was asked for.
+        // The lease's duration counts from before the request.
         let asked = Instant::now();
         let free = LeaseSpec::default();
         let spec = read.unwrap_or(&free).spec_for(&self.me, self.lease.duration, &now());
@@ -327,7 +327,7 @@ impl<F: Fn()> LeaseThread<F> {
     }
 }
 
-/// Returns the present time as leases write it.
+/// Returns the present time in the format of leases.
 fn now() -> String {
     Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S%.6fZ").to_string()
 }

@@ -1,7 +1,7 @@
-//! A lease, so that of several processes one works and the others wait.
+//! A lease: of several processes, one works and the others wait.
 //!
-//! The [`keeper`] takes the lease in a [`LeaseStore`], renews it and lets it go at the end; [`turn`] decides whose turn
-//! it is, the [`fence`] until when its holder may write, and [`holder`] names this process.
+//! The [`keeper`] takes the lease in a [`LeaseStore`], renews it and releases it at the end. [`turn`] decides whose
+//! turn it is, the [`fence`] until when the holder may write. [`holder`] names this process.
 
 pub mod fence;
 mod holder;

@@ -1,13 +1,13 @@
-//! A lease, and how long it has been unchanged → whose turn it is.
+//! Decides whose turn it is, from a lease and the time for which it is unchanged.
 //!
-//! A holder is gone if its lease did not change for the lease's duration, measured here: the times in a lease
-//! come from another machine's clock, and do not count.
+//! A holder counts as gone if its lease is unchanged for the lease's duration, measured here. The times in a lease
+//! come from another machine's clock and are ignored.
 
 use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
-/// The longest duration that counts: whoever may write a lease once does not hold it for a year.
+/// The longest accepted duration: a process that writes a lease once must not hold it for a year.
 pub const LONGEST: Duration = Duration::from_secs(3600);
 
 /// A lease as it was read.
@@ -24,15 +24,15 @@ pub struct LeaseSpec {
 /// The next step with a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// Renew: the lease is ours.
+    /// Renew: this process holds the lease.
     Renew,
     /// Take it: the lease is free, or its holder is gone.
     Take,
-    /// Somebody else holds it; `alive` is true if a renewal was seen.
+    /// Another process holds the lease; `alive` is true if a renewal was seen.
     Wait { alive: bool },
 }
 
-/// Another's lease, and the moment since when it is unchanged.
+/// Another process's lease, and the moment since which it is unchanged.
 #[derive(Clone, Debug, Default)]
 pub struct Rival {
     version: String,
@@ -42,7 +42,7 @@ pub struct Rival {
 }
 
 impl LeaseSpec {
-    /// Reads the `spec` of a Lease. Unusable values are those of a free lease.
+    /// Reads the `spec` of a Lease. Invalid values count as those of a free lease.
     pub fn read(version: &str, spec: &Json) -> LeaseSpec {
         let text = |name: &str| spec[name].as_str().unwrap_or_default().to_owned();
         let number = |name: &str| spec[name].as_u64().unwrap_or_default();
@@ -55,7 +55,7 @@ impl LeaseSpec {
         }
     }
 
-    /// Returns the lease with this holder. The times in it are for people.
+    /// Returns the lease's `spec` with this holder. The times in it are only for people.
     pub fn spec_for(&self, holder: &str, duration: Duration, now: &str) -> Json {
         let same = self.holder == holder && !self.acquired.is_empty();
         let acquired = if same { self.acquired.as_str() } else { now };
@@ -70,7 +70,7 @@ impl LeaseSpec {
 }
 
 impl Rival {
-    /// Decides whose turn it is. `is_dead` reports that a holder is a process of this machine that has ended.
+    /// Decides whose turn it is. `is_dead` reports whether a holder is an ended process of this machine.
     pub fn judge(
         &mut self,
         me: &str,
@@ -108,7 +108,7 @@ mod tests {
         let begin = Instant::now();
         let after = |seconds| begin + Duration::from_secs(seconds);
         let nobody = |_: &str| false;
-        // What the holder's clock says makes no difference: 1970, an hour back, an hour ahead.
+        // The holder's clock is irrelevant: 1970, the present, 2099.
         for renewed in ["1970-01-01T00:00:00Z", "2026-01-01T00:00:00Z", "2099-01-01T00:00:00Z"] {
             let mut rival = Rival::default();
             let one = lease("other", "1", renewed);

@@ -1,4 +1,4 @@
-//! Objects → the same objects in one cluster, by server-side apply, for those who install berth there.
+//! Applies objects to one cluster by server-side apply, to install berth there.
 
 use kube::api::{Api, DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions};
 use serde_json::Value as Json;
@@ -51,7 +51,7 @@ pub struct Applier {
 }
 
 impl Applier {
-    /// Reads the kubeconfig. Whether the server answers shows with the first object.
+    /// Reads the kubeconfig. The first request shows whether the server answers.
     pub fn connect(access: &Access, force: bool) -> Result<Applier, LiveError> {
         Ok(Applier { session: ApiSession::open(access)?, force })
     }
@@ -60,14 +60,14 @@ impl Applier {
         &self.session.server.address
     }
 
-    /// Returns an object of the cluster, by kind and name of this one.
+    /// Returns the cluster's object with this kind and name.
     pub fn get(&self, object: &Json) -> Result<Option<Json>, ApplyError> {
         let (id, api) = self.place(object)?;
         let found = self.within(&id, api.get_opt(&id.name))?;
         Ok(found.and_then(|found| serde_json::to_value(found).ok()))
     }
 
-    /// Makes an object, if there is none of its name. One that exists stays as it is.
+    /// Creates an object, if none has its name. An existing object stays unchanged.
     pub fn create(&self, object: &Json) -> Result<Applied, ApplyError> {
         let (id, api) = self.place(object)?;
         let Ok(wanted) = serde_json::from_value::<DynamicObject>(object.clone()) else {

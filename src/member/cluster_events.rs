@@ -1,7 +1,7 @@
-//! Happenings in the fleet → Events (`events.k8s.io/v1`) in one cluster, for those who look with `kubectl`.
+//! Writes Events (`events.k8s.io/v1`) about the fleet to one cluster, for people who use `kubectl`.
 //!
-//! A thread of its own writes them, so that nobody waits for an API server. An Event has a name that its cause gives:
-//! two processes that tell the same write it once.
+//! A separate thread writes them, so that no caller waits for an API server. An Event's name is derived from its
+//! cause: two processes that report the same cause write one Event.
 
 use std::io;
 use std::str::FromStr;
@@ -25,19 +25,19 @@ use berth_base::meta::names;
 use berth_base::model::{Key, Timestamp};
 use berth_base::text::{cut, hex};
 
-/// The most Events that wait for the API server.
+/// The number of Events that may wait for the API server.
 const MOST_WAITING: usize = 256;
 /// The number of attempts at one Event, and the pauses between them: a few minutes in all.
 const ATTEMPTS: u32 = 8;
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 /// The time limit of an attempt.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// The time that a process which ends leaves for what still waits.
+/// The time that an ending process leaves for unwritten Events.
 const LAST_CHANCE: Duration = Duration::from_secs(5);
 /// The longest note that servers take is 1 KiB.
 const LONGEST: usize = 900;
 
-/// The object that the Events are about, in whose namespace they are.
+/// The object that the Events are about. They are written to its namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventPlace {
     kind: &'static PlaceKind,
@@ -53,7 +53,7 @@ struct PlaceKind {
     plural: &'static str,
 }
 
-/// All of them are of version `v1`.
+/// All kinds are of version `v1`.
 const KINDS: [PlaceKind; 4] = [
     PlaceKind { word: "deployment", group: "apps", kind: "Deployment", plural: "deployments" },
     PlaceKind { word: "statefulset", group: "apps", kind: "StatefulSet", plural: "statefulsets" },
@@ -79,7 +79,7 @@ impl FromStr for EventPlace {
 }
 
 impl EventPlace {
-    /// The rights that writing takes.
+    /// Returns the rights needed to write Events.
     pub fn rights(&self) -> [RightQuestion; 2] {
         let events = RightQuestion {
             verb: "create",
@@ -99,13 +99,13 @@ impl EventPlace {
     }
 }
 
-/// One thing that happened.
+/// One Event to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterEvent {
-    /// The cause, by which repetitions are known.
+    /// The cause. An Event with the same cause is a repetition.
     pub cause: String,
     pub at: Timestamp,
-    /// The workload that it happened to.
+    /// The workload that the Event relates to.
     pub workload: Key,
     pub is_warning: bool,
     pub reason: &'static str,
@@ -121,7 +121,7 @@ pub struct EventWriter {
 }
 
 impl EventWriter {
-    /// Starts the thread. Whether Events can be written shows later, in the log.
+    /// Starts the thread. The log reports later if Events cannot be written.
     pub fn start(access: Access, place: EventPlace) -> io::Result<EventWriter> {
         let access = Access { patience: PATIENCE, ..access };
         let (queue, waiting) = sync_channel(MOST_WAITING);
@@ -135,7 +135,7 @@ impl EventWriter {
         Ok(EventWriter { queue: Some(queue), ended })
     }
 
-    /// Hands Events over. What the API server does not take for long enough is dropped.
+    /// Queues Events. Drops those that do not fit into the queue.
     pub fn tell(&self, events: impl IntoIterator<Item = ClusterEvent>) {
         let Some(queue) = &self.queue else { return };
         let dropped = events.into_iter().filter_map(|event| queue.try_send(event).err()).count();
@@ -146,7 +146,7 @@ impl EventWriter {
 }
 
 impl Drop for EventWriter {
-    /// Waits a little for what is not written yet.
+    /// Waits a short time for unwritten Events.
     fn drop(&mut self) {
         self.queue = None;
         if self.ended.recv_timeout(LAST_CHANCE) == Err(RecvTimeoutError::Timeout) {
@@ -155,16 +155,16 @@ impl Drop for EventWriter {
     }
 }
 
-/// The other side, on a thread of its own.
+/// The receiving end of the queue, on its own thread.
 struct Worker {
     access: Access,
     place: EventPlace,
-    /// The last failure was told.
+    /// The last failure was logged.
     complained: bool,
 }
 
 impl Worker {
-    /// Looks for the object at once, so that a slip in its name or in a right shows before the first Event.
+    /// Looks the object up at once, so that a wrong name or a missing right is logged before the first Event.
     fn look(&mut self) {
         if let Err(why) = self.attempt(async |server| self.uid(server).await) {
             self.complain(&why);
@@ -192,13 +192,13 @@ impl Worker {
         }
     }
 
-    /// Connects anew each time: Events are rare, and credentials change.
+    /// Connects for each attempt: Events are rare, and credentials change.
     fn attempt<T>(&self, work: impl AsyncFnOnce(&ApiServer) -> Result<T, String>) -> Result<T, String> {
         let session = ApiSession::open(&self.access).map_err(|error| error.to_string())?;
         session.wait("Events", work(&session.server)).map_err(|error| error.to_string())?
     }
 
-    /// Returns the UID of the object, by which `kubectl describe` finds its Events.
+    /// Returns the object's UID, by which `kubectl describe` finds its Events.
     async fn uid(&self, server: &ApiServer) -> Result<Option<String>, String> {
         let EventPlace { kind, namespace, name } = &self.place;
         let resource = ApiResource {
@@ -213,7 +213,7 @@ impl Worker {
     }
 
     async fn create(&self, server: &ApiServer, event: &ClusterEvent) -> Result<(), String> {
-        // Without the right to read the object, or without the object, there is the Event all the same.
+        // If the object is missing or unreadable, the Event is written without its UID.
         let uid = self.uid(server).await.unwrap_or_default();
         let events: Api<Event> = Api::namespaced(server.client.clone(), &self.place.namespace);
         match events.create(&PostParams::default(), &self.place.event(event, uid)).await {
@@ -247,7 +247,7 @@ impl EventPlace {
             uid,
             ..ObjectReference::default()
         };
-        // The version in which people wrote it is not known here.
+        // The workload's API version is unknown here.
         let related = ObjectReference {
             kind: Some(workload.kind.to_string()),
             namespace: Some(workload.namespace.to_string()).filter(|namespace| !namespace.is_empty()),

@@ -12,12 +12,12 @@ use crate::live::session::ApiSession;
 use crate::live::{Access, LiveError};
 use berth_lease::{LeaseSpec, LeaseStore};
 
-/// A Lease object. It has a connection of its own.
+/// A Lease object, with its own connection.
 pub struct ClusterLease {
     session: ApiSession,
     namespace: String,
     name: String,
-    /// The object as it was read or written last.
+    /// The object as last read or written.
     object: Option<Json>,
     /// True if the server rejected the credentials, which may have been replaced.
     is_refused: bool,
@@ -30,7 +30,7 @@ impl fmt::Debug for ClusterLease {
 }
 
 impl ClusterLease {
-    /// Reads the credentials. `patience` is the time for one exchange.
+    /// Reads the credentials. `patience` is the time limit of one request.
     pub fn connect(
         access: &Access,
         namespace: &str,
@@ -43,13 +43,13 @@ impl ClusterLease {
         Ok(ClusterLease { session, namespace, name, object: None, is_refused: false })
     }
 
-    /// Finishes an exchange within its time, and keeps the object.
+    /// Runs a request within its time limit, and stores the resulting object.
     fn exchange(
         &mut self,
         work: impl AsyncFnOnce(&ClusterLease) -> Result<Option<Json>, LeaseError>,
     ) -> Result<Option<LeaseSpec>, String> {
         if std::mem::take(&mut self.is_refused) {
-            // The old credentials fail again, and say why.
+            // If reconnecting fails, the request with the old credentials fails and reports the reason.
             let _ = self.session.runtime.block_on(self.session.server.reconnect());
         }
         let ended = self.session.wait("the lease", work(self)).unwrap_or(Err(LeaseError::Late));
@@ -81,7 +81,7 @@ impl ClusterLease {
         self.send(&lease, 409).await
     }
 
-    /// Sends a request. `None` if the server answers with the code `passed_over`.
+    /// Sends a request. Returns `None` if the server answers with the code `passed_over`.
     async fn send(&self, ask: &LeaseRequest, passed_over: u16) -> Result<Option<Json>, LeaseError> {
         let params = PostParams { field_manager: Some("berth".to_owned()), ..PostParams::default() };
         let bytes = |object: &Json| object.to_string().into_bytes();
@@ -114,11 +114,11 @@ impl LeaseStore for ClusterLease {
 
     fn write(&mut self, read: Option<&LeaseSpec>, spec: &Json) -> Result<Option<LeaseSpec>, String> {
         let Some(read) = read else { return self.exchange(async |lease| lease.create(spec.clone()).await) };
-        // The rest of the object belongs to others, and stays.
+        // Keeps the rest of the object, which others may have written.
         let Some(mut object) = self.object.clone() else { return Ok(None) };
         object["metadata"]["resourceVersion"] = json!(read.version);
         object["spec"] = spec.clone();
-        // A lease that somebody removed is made anew, after it was looked for.
+        // A 404 means that the lease was removed. The keeper reads it again before it creates it.
         self.exchange(async |lease| lease.send(&LeaseRequest::Replace { object }, 404).await)
     }
 }

@@ -1,4 +1,4 @@
-//! Chains of writes → the objects of one cluster. A write over what somebody else changed meanwhile fails.
+//! Performs chains of writes on the objects of one cluster. A write fails if others changed its object meanwhile.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::live::session::ApiServer;
 use crate::live::{Cluster, LiveError};
 use berth_base::model::{ObjectId, ObjectWrite, WriteChain};
 
-/// The number of chains that are written at once.
+/// The number of concurrent chains.
 const AT_ONCE: usize = 8;
 
 /// A write that failed.
@@ -31,7 +31,7 @@ impl From<Panicked> for WriteError {
     }
 }
 
-/// Performs the chains, some at once. Returns the number of writes of each. `manager` owns the fields that are written.
+/// Performs the chains, some at once. Returns the number of writes of each chain. `manager` owns the written fields.
 pub fn perform(
     cluster: &Cluster,
     manager: &'static str,
@@ -48,7 +48,7 @@ struct Writer<'s> {
 
 impl Writer<'_> {
     async fn follow(&self, chain: &WriteChain) -> Result<usize, WriteError> {
-        // Each write of an object goes on from what the last one made.
+        // Each write of an object names the version that the previous write produced.
         let mut versions: BTreeMap<ObjectId, String> = BTreeMap::new();
         for write in chain {
             let mut object = write.object().clone();

@@ -1,4 +1,4 @@
-//! The member: applies one cluster's folder to it and reports how that went.
+//! The member: applies one cluster's folder to it and reports the result.
 
 pub mod apply;
 pub mod cluster_events;

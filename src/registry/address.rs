@@ -1,4 +1,4 @@
-//! The address of a place for artifacts, and the repository of each cluster there.
+//! The address of a registry, and the repository of each cluster there.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use berth_base::text::hex;
 
 const SCHEME: &str = "oci://";
 const FORM: &str = "write it as `oci://registry.example.com/fleet`";
-/// The longest name of a cluster that is a part of a repository's name; longer ones are hashed.
+/// The longest cluster name used as a part of a repository's name; longer names are hashed.
 const LONGEST_PART: usize = 100;
-/// The longest host and prefix together: registries take 255 characters with the cluster's part.
+/// The longest host and prefix together: with the cluster's part, registries accept 255 characters.
 const LONGEST_PREFIX: usize = 140;
 
 /// A place for artifacts: `oci://HOST[:PORT]/PREFIX`.
@@ -28,7 +28,7 @@ impl fmt::Display for RegistryUrl {
 }
 
 impl RegistryUrl {
-    /// Reports whether a text claims to be the address of a registry.
+    /// Reports whether a text has the form of a registry's address.
     pub fn is_one(text: &str) -> bool {
         text.starts_with(SCHEME)
     }
@@ -36,7 +36,7 @@ impl RegistryUrl {
     /// Reads an address.
     pub fn parse(text: &str) -> Result<RegistryUrl, RegistryError> {
         let shown = match text.rsplit_once('@') {
-            // A name and a password, which no message may show.
+            // The part before `@` is a user name and a password, which no message may show.
             Some((_, rest)) => format!("{SCHEME}***@{rest}"),
             None => text.to_owned(),
         };
@@ -64,23 +64,24 @@ impl RegistryUrl {
         Ok(RegistryUrl { host: host.to_owned(), prefix: prefix.to_owned() })
     }
 
-    /// Returns the host with its port, as people name it.
+    /// Returns the host with its port.
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Returns the name of a cluster's repository, without the host. No two clusters share one.
+    /// Returns the name of a cluster's repository, without the host. Each cluster has its own.
     pub fn repository_of(&self, cluster: &str) -> String {
         self.repository_at(&encode(cluster))
     }
 
-    /// Returns the name of the repository that ends so.
+    /// Returns the name of the repository with this last part.
     pub(crate) fn repository_at(&self, part: &str) -> String {
         format!("{}/clusters/{part}", self.prefix)
     }
 }
 
-/// Encodes a cluster's name as one part of a repository's name. Most names stay; an underscore marks the others.
+/// Encodes a cluster's name as one part of a repository's name. Most names stay as they are; an underscore marks
+/// encoded ones.
 fn encode(cluster: &str) -> String {
     if is_part(cluster) && !cluster.contains('_') && cluster.len() <= LONGEST_PART {
         return cluster.to_owned();

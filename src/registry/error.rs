@@ -1,13 +1,13 @@
-//! Failures of a registry, told apart by what the caller can do about them.
+//! Failures of a registry, distinguished by what the caller can do about them.
 
 use std::time::Duration;
 
 use berth_git::GitError;
 
-/// A registry that did not do as asked. Texts of the registry in it are one harmless line, without credentials.
+/// A failed request to a registry. Quoted texts of the registry are one harmless line, without credentials.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
-    /// A setting is wrong: an address, or a file that it names.
+    /// A setting is wrong: an address, or a file named in the settings.
     #[error("{message}")]
     Setting { message: String, hint: Option<String> },
     #[error("the registry `{registry}` cannot be reached: {reason}")]
@@ -20,10 +20,10 @@ pub enum RegistryError {
     NotFound { registry: String, what: String },
     #[error("the registry `{registry}` refuses `{what}`: {reason}")]
     Refused { registry: String, what: String, status: u16, reason: String },
-    /// The answer is not what the protocol asks for, such as bytes of another digest.
+    /// The answer violates the protocol, such as bytes with another digest.
     #[error("the registry `{registry}` gives a wrong answer for `{what}`: {reason}")]
     Wrong { registry: String, what: String, reason: String },
-    /// Nothing is moved back.
+    /// The registry has a newer publication, and tags never move back.
     #[error("`{what}` has sequence {there}, and this daemon has {here}: a newer daemon published there")]
     Ahead { what: String, there: u64, here: u64 },
     #[error(
@@ -39,7 +39,7 @@ pub enum RegistryError {
 }
 
 impl RegistryError {
-    /// Returns the one thing that would help.
+    /// Returns the hint, if the error has one.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             RegistryError::Setting { hint, .. } => return hint.clone(),
@@ -64,12 +64,12 @@ impl RegistryError {
         Some(hint.to_owned())
     }
 
-    /// Reports whether the same request may work a moment later, without anybody doing anything.
+    /// Reports whether the same request may succeed later without anyone's intervention.
     pub fn is_passing(&self) -> bool {
         matches!(self, RegistryError::Unreachable { .. } | RegistryError::Busy { .. })
     }
 
-    /// Reports whether the thing asked for is missing.
+    /// Reports whether the requested thing is missing.
     pub fn is_not_found(&self) -> bool {
         matches!(self, RegistryError::NotFound { .. })
     }

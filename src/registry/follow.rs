@@ -1,7 +1,7 @@
-//! A registry as a transport of Git's: a cluster's ref is fetched from its pointer and its folder's artifact.
+//! A registry as a transport for Git: fetches a cluster's ref from its pointer and its folder's artifact.
 //!
-//! So a member's own checks stay where they are: the commit names cluster, fleet and sequence, is signed where the daemon
-//! signs, and names the tree, which the folder that arrives is compared with. Nothing is pushed.
+//! So the member's own checks are unchanged: the commit names cluster, fleet, sequence and tree, and has the daemon's
+//! signature; the arriving folder must match the tree. Nothing is pushed.
 
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
@@ -15,7 +15,7 @@ use berth_git::transport::upkeep::{self, Step};
 use berth_git::transport::{Cancel, Limits, Listing, RefPush, Transport, TransportError, Want};
 use berth_git::{CommitId, EntryKind, RefMove, Repo, TreeId, Writer};
 
-/// A way to one cluster's folder in a registry.
+/// Access to one cluster's folder in a registry.
 #[derive(Debug)]
 pub struct RegistryTransport {
     repository: Repository,
@@ -27,7 +27,7 @@ pub struct RegistryTransport {
     seen: Mutex<Option<Seen>>,
 }
 
-/// The pointer that was followed last, and the commit that came of it.
+/// The pointer followed last, and the resulting commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Seen {
     pointer: Digest,
@@ -35,7 +35,7 @@ struct Seen {
 }
 
 impl RegistryTransport {
-    /// Follows a cluster. The limits are those of `git`, which packs the local repository.
+    /// Makes a transport for one cluster. The limits are for `git`, which repacks the local repository.
     pub fn new(
         registry: &Registry,
         refs: &Refs,
@@ -48,7 +48,7 @@ impl RegistryTransport {
         RegistryTransport { repository, shown, name, limits, cancel, seen: Mutex::default() }
     }
 
-    /// Brings the cluster's newest commit and its folder into a repository, and points `here` to the commit.
+    /// Fetches the cluster's newest commit and its folder into a repository, and points `here` to the commit.
     fn bring(&self, repo: &Repo, here: &str) -> Result<(), TransportError> {
         let failed = |error: RegistryError| self.failed(error);
         let missing = || TransportError::NoSuchRef { remote: self.shown.clone(), name: self.name.clone() };
@@ -58,7 +58,7 @@ impl RegistryTransport {
         if seen.is_some_and(|seen| seen.pointer == digest && Some(seen.commit) == before) {
             return Ok(());
         }
-        // By its digest: the tag may move in between.
+        // Pulled by digest, because the tag may move in between.
         let pulled =
             self.repository.pull_manifest(&digest.to_string()).map_err(failed)?.ok_or_else(missing)?;
         let pointer = Pointer::read(&pulled.bytes)
@@ -72,7 +72,7 @@ impl RegistryTransport {
             }
             let written = Writer::new(repo).and_then(|mut writer| writer.foreign_commit(&pointer.commit));
             let new = written.map_err(|error| self.local(&error))?;
-            // What no member could read is never pointed at.
+            // No ref may point to an unreadable commit.
             if repo.commit(new).is_err() {
                 return Err(self.wrong("the commit in its pointer cannot be read"));
             }
@@ -83,7 +83,7 @@ impl RegistryTransport {
         Ok(())
     }
 
-    /// Brings the folder's objects, which must make the tree that the commit names.
+    /// Fetches the folder's objects, which must form the tree of the commit.
     fn bring_folder(&self, repo: &Repo, pointer: &Pointer, tree: TreeId) -> Result<(), TransportError> {
         let failed = |error: RegistryError| self.failed(error);
         let missing = || self.wrong("it has no folder for its pointer");
@@ -94,7 +94,7 @@ impl RegistryTransport {
         let layer = layer.ok_or_else(|| self.wrong("its folder is not one layer of tar and gzip"))?;
         let mut reader = self.repository.open_blob(layer, LONGEST_LAYER).map_err(failed)?;
         let unpacked = artifact::unpack(repo, &mut reader);
-        // Bytes that are cut off or changed are the cause of whatever was wrong with them.
+        // Checked before the unpacking result: truncated or changed bytes explain any failure of it.
         self.repository.finish_blob(reader).map_err(failed)?;
         match unpacked {
             Ok(arrived) if arrived == tree => Ok(()),
@@ -189,7 +189,7 @@ impl Transport for RegistryTransport {
     }
 }
 
-/// Reports whether everything below a tree can be read.
+/// Reports whether everything below a tree is readable.
 fn is_whole(repo: &Repo, tree: TreeId) -> bool {
     repo.tree(tree).is_ok_and(|entries| {
         entries.iter().all(|entry| match entry.kind {

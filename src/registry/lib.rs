@@ -1,17 +1,17 @@
-//! Container registries as another way from hub to members: the clusters' folders as artifacts.
+//! Container registries as another transport from hub to members: the clusters' folders as artifacts.
 //!
 //! ```text
-//! cluster ref ── publish ──▶ blobs ▶ manifest ▶ signatures ▶ seq-<n> ▶ current ▶ member      each tag after what it names
+//! cluster ref ── publish ──▶ blobs ▶ manifest ▶ signatures ▶ seq-<n> ▶ current ▶ member      each tag moves last
 //!                                                                │          │
 //!                                   Flux, Argo CD, Config Sync ◀─┴──────────┘          follow ──▶ the member's repository
 //! ```
 //!
-//! - [`address`]: the place, and each cluster's repository there. [`reference`]: one artifact's name.
-//!   [`credentials`]: logins as registries have them.
+//! - [`address`]: the registry, and each cluster's repository. [`reference`]: one artifact's name. [`credentials`]:
+//!   logins to registries.
 //! - [`client`]: the API of a registry. [`error`]: its failures.
-//! - [`artifact`]: a folder ↔ a layer. [`pointer`]: what berth's own members follow.
+//! - [`artifact`]: packs and unpacks folders. [`pointer`]: the manifest that berth's own members follow.
 //! - [`signing`]: signatures and statements beside artifacts.
-//! - [`publish`]: cluster refs → artifacts. [`follow`]: a pointer → Git objects, as a transport of Git's.
+//! - [`publish`]: publishes cluster refs as artifacts. [`follow`]: fetches a pointer's folder as Git objects.
 
 pub mod address;
 pub mod artifact;

@@ -1,7 +1,7 @@
-//! The pointer that berth's members follow: the commit of the cluster's ref, and the digest of the folder it names.
+//! The pointer that berth's members follow: the commit of the cluster's ref, and the digest of its folder's artifact.
 //!
-//! It is a manifest without content, under the tag `member`. The commit stands in an annotation, so that one request brings
-//! it; it is signed where the daemon signs, and names the folder's tree, which the folder is compared with.
+//! It is a manifest without content, under the tag `member`. An annotation contains the commit, so that one request
+//! fetches it. The commit has the daemon's signature and names the tree that the folder must match.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use berth_git::{CommitId, GitError, TreeId};
 
 /// The tag of the pointer. It moves last.
 pub const MEMBER: &str = "member";
-/// The tag of the newest folder, for those who know nothing of berth.
+/// The tag of the newest folder, for programs other than berth.
 pub const CURRENT: &str = "current";
-/// The tags of folders by the sequence of their publication begin so.
+/// The prefix of folders' tags, before the sequence of their publication.
 pub const SEQUENCE: &str = "seq-";
 
 const TYPE: &str = "application/vnd.berth.member.v1";
 const COMMIT: &str = "dev.berth.commit";
 const FOLDER: &str = "dev.berth.folder";
-/// For people alone.
+/// Only for people.
 const CLUSTER: &str = "dev.berth.cluster";
 
 /// A member's pointer.
@@ -27,7 +27,7 @@ const CLUSTER: &str = "dev.berth.cluster";
 pub struct Pointer {
     /// The commit's bytes, as Git stores them.
     pub commit: Vec<u8>,
-    /// The artifact with the folder.
+    /// The digest of the artifact with the folder.
     pub folder: Digest,
 }
 

@@ -1,4 +1,4 @@
-//! The name of one artifact: a cluster's repository with a tag or a digest, as people copy it from elsewhere.
+//! The name of one artifact: a cluster's repository with a tag or a digest, as users enter it.
 
 use crate::address::{RegistryUrl, is_part};
 use crate::client::Digest;
@@ -10,7 +10,7 @@ const FORM: &str = "write it as `oci://registry.example.com/fleet/clusters/oslo`
 /// A cluster's artifact: `oci://HOST/PREFIX/clusters/CLUSTER`, then `:TAG` or `@DIGEST`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArtifactReference {
-    /// The place with the repositories of all clusters.
+    /// The registry with the repositories of all clusters.
     pub registry: RegistryUrl,
     /// The name of the repository, without the host.
     pub repository: String,
@@ -40,7 +40,7 @@ impl ArtifactReference {
                 _ => (text, CURRENT.to_owned()),
             },
         };
-        // A tag beside a digest says nothing more.
+        // Next to a digest, a tag is redundant.
         let rest = match rest.rsplit_once(':') {
             Some((before, tag)) if is_tag(tag) && before.contains("://") => before,
             _ => rest,

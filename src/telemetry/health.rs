@@ -1,24 +1,24 @@
-//! The liveness and readiness of a process, shared by who works and who answers.
+//! The liveness and readiness of a process, shared by its working threads and the listener.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Not ready at first, and alive as long as it is heard of often enough.
+/// The health of a process: not ready at first, and alive while it sends heartbeats often enough.
 #[derive(Clone, Debug)]
 pub struct ProcessHealth(Arc<Mutex<Inner>>);
 
 #[derive(Debug)]
 struct Inner {
-    /// The word for one piece of its work.
+    /// The noun for one piece of work.
     work: &'static str,
-    /// Why not, where it is not ready.
+    /// The reason why the process is not ready.
     unready: Option<String>,
     alive: Instant,
     longest_silence: Duration,
 }
 
 impl ProcessHealth {
-    /// `work` is the word for one piece of what it does, such as `round`.
+    /// `work` is the noun for one piece of work, such as `round`.
     pub fn new(work: &'static str, longest_silence: Duration) -> ProcessHealth {
         let unready = Some(format!("no {work} has ended yet"));
         ProcessHealth(Arc::new(Mutex::new(Inner { work, unready, alive: Instant::now(), longest_silence })))
@@ -28,12 +28,12 @@ impl ProcessHealth {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Says that work goes on, as well as before.
+    /// Records a heartbeat: the process is working.
     pub fn beat(&self) {
         self.with(|inner| inner.alive = Instant::now());
     }
 
-    /// Says that a piece of work ended, and whether it went well.
+    /// Records the end of a piece of work, and whether it succeeded.
     pub fn ended(&self, well: bool) {
         self.with(|inner| {
             inner.alive = Instant::now();
@@ -41,12 +41,12 @@ impl ProcessHealth {
         });
     }
 
-    /// Why it is not ready for work, or does not do well.
+    /// Returns the reason why the process is not ready, or its last work failed.
     pub(crate) fn unready(&self) -> Option<String> {
         self.with(|inner| inner.unready.clone())
     }
 
-    /// Why it counts as stuck: it was not heard of for too long.
+    /// Returns the reason why the process counts as stuck: no heartbeat for too long.
     pub(crate) fn stuck(&self) -> Option<String> {
         self.with(|inner| {
             let is_stuck = inner.alive.elapsed() > inner.longest_silence;

@@ -1,7 +1,7 @@
-//! Numbers about a process that keeps running → a page that Prometheus reads, and whether the process is well.
+//! Metrics of a running process as a page for Prometheus, and the health of the process.
 //!
-//! Hub and member count by [`meter`]'s metrics; [`health`] says whether they are well; [`server`] answers at an
-//! address. [`otlp`] writes numbers and spans as OpenTelemetry's collectors take them, and sends them there.
+//! Hub and member count by [`meter`]'s metrics; [`health`] records their health; [`server`] serves both. [`otlp`]
+//! writes metrics and spans in OpenTelemetry's protocol and sends them to a collector.
 
 mod health;
 pub mod meter;

@@ -1,4 +1,4 @@
-//! The sorts of numbers that berth's commands count in, and the registry that they begin with.
+//! The kinds of metrics in berth's commands, and the registry that they start with.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -14,20 +14,20 @@ pub use prometheus_client::metrics::gauge::Gauge;
 pub use prometheus_client::metrics::histogram::Histogram;
 pub use prometheus_client::registry::Registry;
 
-/// The upper bounds of what durations are counted by, in seconds.
+/// The upper bounds of the buckets of durations, in seconds.
 pub const SECONDS: [f64; 10] = [0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0, 300.0, 1800.0];
 
 pub type Number = Gauge<u64, AtomicU64>;
 
-/// A moment, in seconds since 1970.
+/// A moment as a metric, in seconds since 1970.
 pub type Moment = Gauge<f64, AtomicU64>;
 
 /// A number for each value of one label.
 pub type ByLabel<M> = Family<[(&'static str, &'static str); 1], M>;
 
-/// Returns a registry that names the version of this berth.
+/// Returns a registry with the version of this berth.
 ///
-/// It ends each text with a full stop, and the name of each counter with `_total`.
+/// The registry ends each description with a full stop, and the name of each counter with `_total`.
 pub fn registry() -> Registry {
     let mut registry = Registry::default();
     let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
@@ -35,7 +35,7 @@ pub fn registry() -> Registry {
     registry
 }
 
-/// A number that is absent until it is known.
+/// A metric that does not appear until its value is known.
 #[derive(Clone, Debug, Default)]
 pub struct Later<M>(Arc<OnceLock<M>>);
 

@@ -1,4 +1,4 @@
-//! The listener that answers `/metrics`, `/healthz` and `/readyz`, and nothing else.
+//! The listener for `/metrics`, `/healthz` and `/readyz`. It answers nothing else.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const LIMITS: Limits = Limits { places: 16, patience: Duration::from_secs(5) };
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// All that a process says of itself. Copies show the same.
+/// The metrics and health of a process. Clones share them.
 #[derive(Clone, Debug)]
 pub struct Page {
     registry: Arc<Registry>,
@@ -25,14 +25,14 @@ impl Page {
         Page { registry: Arc::new(registry), health }
     }
 
-    /// The numbers as they are now, as OpenMetrics text.
+    /// Returns the current metrics as OpenMetrics text.
     pub fn numbers(&self) -> String {
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("a String takes every text");
         text
     }
 
-    /// Answers for as long as the process lives. Returns the address, with the port that the system chose.
+    /// Answers while the process runs. Returns the address, with the port that the system chose.
     pub fn serve(self, address: SocketAddr) -> std::io::Result<SocketAddr> {
         self.serve_within(address, LIMITS)
     }
@@ -96,7 +96,7 @@ mod tests {
         let metrics = ask("GET /metrics HTTP/1.1\r\n\r\n");
         assert!(metrics.contains(&format!("content-type: {OPEN_METRICS}\r\n")), "{metrics}");
         assert!(metrics.ends_with("\r\n\r\n# EOF\n"), "{metrics}");
-        // The end of the connection may be heard before the answer.
+        // The connection may end before the answer is read.
         let long = ask(&format!("GET /{} HTTP/1.1\r\n", "x".repeat(20_000)));
         assert!(long.is_empty() || long.starts_with("HTTP/1.1 431 "), "{long}");
     }
@@ -110,7 +110,7 @@ mod tests {
         for _ in 0..200 {
             let mut idle = TcpStream::connect(address).expect("it listens");
             idle.write_all(b"GET /healthz HTTP/1.1\r\n").expect("a beginning");
-            // Its answer stays in the buffers, or is nobody's.
+            // Its answer stays in the buffers, unread.
             let mut deaf = TcpStream::connect(address).expect("it listens");
             deaf.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").expect("a request");
             held.extend([idle, deaf]);

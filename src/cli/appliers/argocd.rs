@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use super::flux::Source;
 
-/// What Argo CD needs to know to apply the folder of a cluster.
+/// The parameters of Argo CD's objects for one cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgoCdMember {
     pub cluster: String,
@@ -17,17 +17,17 @@ pub struct ArgoCdMember {
     pub project: String,
 }
 
-/// The namespace of Argo CD, where nobody says otherwise.
+/// The usual namespace of Argo CD.
 pub const NAMESPACE: &str = "argocd";
 
 const VERSION: &str = "argoproj.io/v1alpha1";
 const RBAC: &str = "rbac.authorization.k8s.io";
 const DECISIONS: &str = "cluster.open-cluster-management.io";
-/// The Secret that tells Argo CD of the registry, and may hold the credentials for it.
+/// The Secret that declares the registry to Argo CD, and may contain its credentials.
 const REGISTRY: &str = "berth-registry";
 /// The objects that let Argo CD read PlacementDecisions.
 const READING: &str = "berth-placement-decisions";
-/// The account of Argo CD's controller of ApplicationSets, as Argo CD installs it.
+/// The account of Argo CD's ApplicationSet controller in a standard installation.
 const GENERATOR: &str = "argocd-applicationset-controller";
 
 /// Returns the name of the Application for a cluster.
@@ -43,15 +43,15 @@ pub fn objects(member: &ArgoCdMember) -> Vec<Json> {
     registry(member).into_iter().chain([application]).collect()
 }
 
-/// Returns an ApplicationSet of this name, with an Application for each cluster that a placement picks, and all that
-/// it needs. The decisions are those of Open Cluster Management's kind, in Argo CD's namespace. `member` has templates
-/// in place of names.
+/// Returns an ApplicationSet of this name, with an Application for each cluster that a placement picks, and the
+/// objects that it needs. The decisions are Open Cluster Management's PlacementDecisions, in Argo CD's namespace.
+/// `member` contains templates instead of names.
 pub fn application_set(member: &ArgoCdMember, name: &str, placement: &str) -> Vec<Json> {
     let named = |name: &str| json!({"name": name, "namespace": member.namespace});
     let reads = json!([{"apiGroups": [DECISIONS], "resources": ["placementdecisions"],
         "verbs": ["get", "list", "watch"]}]);
     let mut objects = vec![
-        // Argo CD wants the plural as the kind.
+        // Argo CD expects the plural as the kind.
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": named(READING), "data": {
             "apiVersion": format!("{DECISIONS}/v1beta1"), "kind": "placementdecisions",
             "statusListKey": "decisions", "matchKey": "clusterName"}}),
@@ -67,18 +67,18 @@ pub fn application_set(member: &ArgoCdMember, name: &str, placement: &str) -> Ve
         "goTemplateOptions": ["missingkey=error"],
         "generators": [{"clusterDecisionResource": {
             "configMapRef": READING, "labelSelector": decisions, "requeueAfterSeconds": 60}}],
-        // A cluster that is in no decision for a moment keeps its Application, and its objects.
+        // A cluster that is briefly missing in all decisions keeps its Application and its objects.
         "syncPolicy": {"applicationsSync": "create-update", "preserveResourcesOnDeletion": true},
         "template": {"metadata": {"name": name_of(&member.cluster)}, "spec": spec(member)},
     }}));
     objects
 }
 
-/// The parameters of an ApplicationSet's template: the cluster's name in the decision, and Argo CD's name of it.
+/// The parameters of an ApplicationSet's template: the cluster's name in the decision, and its name in Argo CD.
 pub const TEMPLATES: [&str; 2] = ["{{.clusterName}}", "{{.name}}"];
 
-/// Returns the Secret that has Argo CD take the repositories of a registry for what they are. People add `username`
-/// and `password` to it.
+/// Returns the Secret that declares a registry's repositories as OCI to Argo CD. Users add `username` and `password`
+/// to it.
 fn registry(member: &ArgoCdMember) -> Option<Json> {
     let Source::Registry { url, is_insecure, .. } = &member.source else { return None };
     let prefix = url.rsplit_once('/').map_or(url.as_str(), |(prefix, _)| prefix);
@@ -93,7 +93,8 @@ fn registry(member: &ArgoCdMember) -> Option<Json> {
 
 fn spec(member: &ArgoCdMember) -> Json {
     let (repository, revision) = match &member.source {
-        // By its short name, Argo CD could take the member's ref in place of the branch, whose commit is another one.
+        // With the short name, Argo CD could resolve the member's ref instead of the branch, whose commit is another
+        // one.
         Source::Git { url, branch } => (url.as_str(), format!("refs/heads/{branch}")),
         Source::Registry { url, .. } => (url.as_str(), "current".to_owned()),
     };
@@ -104,7 +105,7 @@ fn spec(member: &ArgoCdMember) -> Json {
         "syncPolicy": {
             "automated": {"prune": true, "selfHeal": true, "allowEmpty": false},
             "syncOptions": ["ServerSideApply=true", "PruneLast=true", "ApplyOutOfSyncOnly=true"],
-            // A retry takes the newest folder, so that a broken one never holds up its fix.
+            // A retry uses the newest folder, so that a broken folder never delays its fix.
             "retry": {"limit": 5, "refresh": true,
                 "backoff": {"duration": "5s", "factor": 2, "maxDuration": "3m"}},
         },
@@ -130,7 +131,7 @@ mod tests {
         assert_eq!(spec["source"]["targetRevision"], "refs/heads/berth/clusters/oslo");
         assert_eq!(spec["destination"], json!({"name": "in-cluster"}));
         assert_eq!(spec["syncPolicy"]["automated"]["allowEmpty"], false);
-        // With it, the removal of the Application would remove everything.
+        // With a finalizer, removing the Application would remove all objects.
         assert_eq!(objects[0]["metadata"]["finalizers"], Json::Null);
     }
 

@@ -1,35 +1,35 @@
-//! Flux: a source, a Kustomization, and where they are wanted a Provider and an Alert that wake the daemon.
+//! Flux: a source, a Kustomization, and optionally a Provider and an Alert that wake the daemon.
 
 use serde_json::{Value as Json, json};
 
-/// What Flux needs to know to apply one cluster's folder.
+/// The parameters of Flux's objects for one cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FluxMember {
     pub cluster: String,
     /// The namespace of Flux's objects.
     pub namespace: String,
     pub source: Source,
-    /// The pause between looks for a new folder, as Flux writes durations. A look costs the source a small request.
+    /// The interval of looking for a new folder, in Flux's notation. Each look is a small request to the source.
     pub source_interval: String,
     /// The Secret with credentials for the source.
     pub credentials: Option<String>,
     /// The Secret with the certificate of the source's authority.
     pub authority: Option<String>,
-    /// The account with whose rights Flux applies the folder; its own where none is named.
+    /// The account as which Flux applies the folder; its own if unset.
     pub account: Option<String>,
-    /// Kustomizations of the cluster that must be ready first.
+    /// Kustomizations of the cluster that must be ready before.
     pub depends_on: Vec<String>,
     /// The Secret with keys for values that SOPS encrypted.
     pub decryption: Option<String>,
     pub wakes: Option<Wakes>,
 }
 
-/// The place from which Flux takes the folder.
+/// The source of the folder for Flux.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A branch with this cluster's folder alone.
+    /// A branch with only this cluster's folder.
     Git { url: String, branch: String },
-    /// The cluster's repository in a registry. Its artifacts must be signed by a key of this Secret, where one is named.
+    /// The cluster's repository in a registry. With `keys`, its artifacts must be signed by a key in this Secret.
     Registry { url: String, keys: Option<String>, is_insecure: bool },
 }
 
@@ -39,11 +39,11 @@ impl Default for Source {
     }
 }
 
-/// The daemon that Flux wakes when something happened.
+/// The daemon that Flux wakes by its events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wakes {
     pub url: String,
-    /// The Secret whose `token` signs what is sent.
+    /// The Secret whose `token` signs the events.
     pub secret: String,
 }
 
@@ -51,13 +51,13 @@ const SOURCE: &str = "source.toolkit.fluxcd.io/v1";
 const KUSTOMIZE: &str = "kustomize.toolkit.fluxcd.io/v1";
 const NOTIFICATION: &str = "notification.toolkit.fluxcd.io/v1beta3";
 
-/// The pause between corrections of drift, and after a failure.
+/// The intervals of correcting drift, and of retrying after a failure.
 const INTERVAL: &str = "10m";
 const RETRY_INTERVAL: &str = "1m";
-/// The time that objects have to become healthy.
+/// The time that objects may take to become healthy.
 const TIMEOUT: &str = "5m";
 
-/// The namespace of Flux, where nobody says otherwise.
+/// The usual namespace of Flux.
 pub const NAMESPACE: &str = "flux-system";
 
 /// Returns the name of all objects for one cluster.
@@ -115,7 +115,7 @@ fn kustomization(member: &FluxMember) -> Json {
         "path": "./",
         "prune": true,
         "wait": true,
-        // To take the Kustomization away is no order to remove everything.
+        // Removing the Kustomization must not remove the objects.
         "deletionPolicy": "Orphan",
     });
     if let Some(account) = &member.account {
@@ -131,7 +131,7 @@ fn kustomization(member: &FluxMember) -> Json {
     json!({"apiVersion": KUSTOMIZE, "kind": "Kustomization", "metadata": metadata(member), "spec": spec})
 }
 
-/// Nothing else tells the daemon which cluster an event is about, so that the alert says it.
+/// Returns the Provider and the Alert. The Alert names the cluster, because nothing else in an event does.
 fn notification(member: &FluxMember, wakes: &Wakes) -> [Json; 2] {
     let name = name_of(&member.cluster);
     let provider = json!({"type": "generic-hmac", "address": wakes.url, "secretRef": {"name": wakes.secret}});

@@ -1,6 +1,6 @@
-//! A cluster whose folder another program applies → the objects by which that program does so.
+//! The objects by which another program applies a cluster's folder.
 //!
-//! Pure, and the same bytes each time. They belong into that cluster, or wherever its program runs.
+//! Pure: equal inputs give equal bytes. The objects belong in the cluster where the program runs.
 
 pub mod argocd;
 pub mod flux;

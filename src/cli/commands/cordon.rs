@@ -1,4 +1,4 @@
-//! `berth cordon` and `berth uncordon`: a taint that keeps new work off a cluster, and leaves what is there.
+//! `berth cordon` and `berth uncordon`: a taint that keeps new workloads off a cluster and leaves existing ones.
 
 use crate::process::exit::Outcome;
 use clap_complete::engine::ArgValueCandidates;

@@ -1,4 +1,4 @@
-//! `berth decide`: which cluster gets what.
+//! `berth decide`: the clusters that each placement picks.
 
 use crate::flags::fleet::FleetArgs;
 use crate::output::results::{Format, ResultKind};
@@ -53,7 +53,7 @@ pub(crate) fn decisions_table(decisions: &Map<Key, Decision>, ui: &Ui) -> String
     table(&["KIND", "NAME", "N", "CLUSTERS", "CONDITION"], &rows, ui)
 }
 
-/// The picked clusters by name, cut after a few.
+/// Lists the picked clusters by name, cut after `most`.
 pub(crate) fn pick_names(decision: &Decision, most: usize) -> String {
     let names = decision.picks.iter().map(|pick| match pick.replicas {
         Some(replicas) => format!("{}={replicas}", pick.cluster),

@@ -1,8 +1,8 @@
-//! `berth demo`: the whole loop on this machine, with something to look at.
+//! `berth demo`: the whole loop on this machine.
 //!
-//! Uses the same code as `run` and `sync`, and the commands `plan`, `run` and `status` themselves: a fleet repository of
-//! five clusters and three dialects, members with folders as targets, a change as a pull request brings it, and an accident
-//! that the gate holds.
+//! Uses the code of `run` and `sync`, and the commands `plan`, `run` and `status` themselves. The demo has a fleet
+//! repository of five clusters and three dialects, members with folders as targets, a change as in a pull request,
+//! and an accident that the gate holds.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub(crate) struct DemoArgs {
     dir: PathBuf,
 }
 
-/// A demo's mark, so that a second demo may replace the first and nothing else.
+/// The mark of a demo's folder: a second demo may replace it, and nothing else.
 const MARK: &str = ".berth-demo";
 
 const CLUSTERS: [&str; 5] = ["bergen", "graz", "lisbon", "oslo", "turin"];
@@ -54,7 +54,7 @@ const FILES: &[(&str, &str)] = &[
 
 const WEB: &str = include_str!("../../../fixtures/demo/shop/web.yaml");
 
-/// The change: another placement, and the override of another cluster.
+/// The change: another placement, and an override for another cluster.
 const EDITS: [(&str, &str); 2] = [
     ("      matchLabels:\n        tier: prod\n", "      matchLabels:\n        region: south\n"),
     (
@@ -63,7 +63,7 @@ const EDITS: [(&str, &str); 2] = [
     ),
 ];
 
-/// The accident: a label that no cluster has.
+/// The accident: a selector for a label that no cluster has.
 const SLIP: [(&str, &str); 1] = [("        region: south\n", "        regoin: south\n")];
 
 pub(crate) fn cmd_demo(args: &DemoArgs, ui: &Ui) -> Outcome {
@@ -126,7 +126,7 @@ impl<'u> Demo<'u> {
         let passed = self.pass()?;
         self.say_published(&passed);
         self.sync_all()?;
-        // The members' reports, summed up.
+        // This pass summarises the members' statuses.
         self.pass()?;
         self.heading("7. berth status");
         self.berth("status", &[])?;
@@ -144,7 +144,7 @@ impl<'u> Demo<'u> {
         self.sync_all()
     }
 
-    /// Edits web's file, shows the difference and commits it.
+    /// Edits the file of `web`, shows the difference and commits it.
     fn edit(
         &self,
         before: &str,
@@ -165,7 +165,7 @@ impl<'u> Demo<'u> {
         Ok(text)
     }
 
-    /// Runs a command as people run it. Its exit code is a part of what is shown, and ends nothing.
+    /// Runs a command as a user would. Its exit code is shown, and does not end the demo.
     fn berth(&self, command: &str, flags: &[&str]) -> Result<(), CommandError> {
         let words = ["berth", command, "--repo"].into_iter().map(OsString::from);
         let words = words.chain([self.fleet.clone().into()]).chain(flags.iter().map(OsString::from));
@@ -227,7 +227,7 @@ fn person() -> Identity {
     Identity { name: "Ann Author".to_owned(), email: "ann@example.com".to_owned(), ..Identity::default() }
 }
 
-/// Removes an earlier demo; refuses anything else.
+/// Removes an earlier demo. Refuses any other folder.
 fn make_way(dir: &Path) -> Result<(), CommandError> {
     match dir.symlink_metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),

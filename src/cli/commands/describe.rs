@@ -1,4 +1,4 @@
-//! `berth describe PLACEMENT`: a placement with its status, in its own system's words.
+//! `berth describe PLACEMENT`: a placement with its status, in its own system's terms.
 
 use clap_complete::engine::ArgValueCandidates;
 use serde::Serialize;
@@ -89,7 +89,7 @@ pub(crate) fn cmd_describe(args: &DescribeArgs, ui: &Ui) -> Outcome {
         Err(unknown) => match runs(&located, current, args, now, ui) {
             Ok(described) if !described.is_empty() => described,
             Ok(_) => vec![cluster(&args.placement).map_err(|_| unknown)?],
-            // The name may be that of a staged run, and these are documents of the source.
+            // The name may be that of a staged run, which only the source contains.
             Err(error) => {
                 let message = format!("{}; staged runs need the source: {}", unknown.message, error.message);
                 return Err(CommandError { message, ..error });
@@ -127,7 +127,7 @@ fn placements(
     Ok(found.map(|decision| report::describe(decision, known)).collect())
 }
 
-/// The staged runs with the wanted name, each with its standing at the next step.
+/// Returns the staged runs with the wanted name, each with its progress at the next step.
 fn runs(
     located: &Located,
     current: &CurrentState,
@@ -151,12 +151,12 @@ fn runs(
     Ok(keys.into_iter().filter_map(|key| built.fleet.runs.get(key)).map(describe).collect())
 }
 
-/// The fleet that the state in force was made from. Without it, overrides cannot be told.
+/// Returns the fleet from which the current state was made. Without it, overrides are unknown.
 fn fleet_of(repo: &Repo, current: &CurrentState) -> Option<Shared<Fleet>> {
     Some(record::publication_inputs(repo, current, current)?.fleet())
 }
 
-/// Prints an object as kubectl prints objects of unknown kinds.
+/// Prints an object in kubectl's format for unknown kinds.
 fn text(object: &Json) -> String {
     let mut text = String::new();
     let metadata = &object["metadata"];
@@ -179,7 +179,7 @@ fn text(object: &Json) -> String {
     harmless_lines(&format!("{}\n", trimmed.join("\n"))).into_owned()
 }
 
-/// The fields of a mapping, those with one value aligned.
+/// Prints the fields of a mapping. Fields with a single value are aligned.
 fn fields(value: &Json, depth: usize, text: &mut String) {
     let indent = "  ".repeat(depth);
     let Some(fields) = value.as_object() else { return };
@@ -213,7 +213,7 @@ fn plain(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// `clusterName` → `Cluster Name`.
+/// Converts `clusterName` to `Cluster Name`.
 fn title(key: &str) -> String {
     let mut title = String::new();
     for (index, letter) in key.chars().enumerate() {
@@ -229,7 +229,7 @@ fn title(key: &str) -> String {
     title
 }
 
-/// Returns the name in `cluster/NAME`, or in the same with a kind of some system, as `MemberCluster/NAME`.
+/// Returns the name in `cluster/NAME`, or after a system's kind, as in `MemberCluster/NAME`.
 fn named_cluster(wanted: &str) -> Option<&str> {
     let (kind, name) = wanted.split_once('/')?;
     let is_kind = |known: &str| kind.eq_ignore_ascii_case(known);

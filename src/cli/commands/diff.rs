@@ -1,4 +1,4 @@
-//! `berth diff A..B`: what differs between two published states, folded as a plan.
+//! `berth diff A..B`: the differences between two published states, grouped as in a plan.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ use berth_git::{CommitId, CommitInfo, Repo};
 use berth_hub::inputs::{PolicyReport, current_state};
 use berth_hub::publish::CurrentState;
 
-/// The most source commits that are listed.
+/// The number of listed source commits.
 const SHOWN: usize = 10;
 
 /// Show what differs between two published states
@@ -112,7 +112,7 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The changes between two states, folded by the edits that made them.
+/// The changes between two states, grouped by the edits that caused them.
 struct Difference {
     changes: Plan,
     folded: FoldedPlan,
@@ -122,8 +122,8 @@ struct Difference {
 }
 
 impl Difference {
-    /// Compares two states, of one cluster alone where it is named. Reasons and causes are known where the later
-    /// source is there.
+    /// Compares two states, for one cluster if `cluster` is set. Reasons and causes are known if the repository has
+    /// the later source.
     fn between(ends: &Ends, repo: &Repo, cluster: Option<&str>, ui: &Ui) -> Result<Difference, CommandError> {
         let Ends { before, after } = ends;
         let mut inputs = ui.watching("reading the fleet", || record::publication_inputs(repo, after, before));
@@ -192,7 +192,7 @@ impl Ends {
     }
 }
 
-/// A fleet that has the clusters' names and nothing else.
+/// Makes a fleet of just the clusters' names.
 fn names_alone(states: [&CurrentState; 2]) -> Fleet {
     let named = |name: &String| {
         let cluster = Cluster { name: name.as_str().into(), ..Cluster::default() };
@@ -215,7 +215,7 @@ fn known(cluster: &str, fleet: &Fleet, states: [&CurrentState; 2]) -> Result<(),
     })
 }
 
-/// The source commits that one state has and the other lacks, and whether the later state took them back.
+/// Lists the source commits that only one of the states contains, and whether the later state reverted them.
 fn commits(
     repo: &Repo,
     before: &CurrentState,
@@ -235,7 +235,7 @@ fn commits(
     Ok(came.chain(went).collect())
 }
 
-/// The source commits as lines, the newest first.
+/// Lists the source commits, newest first.
 fn commits_text(commits: &[(CommitInfo, bool)]) -> String {
     let mut text = String::new();
     let line = |(commit, is_gone): &(CommitInfo, bool)| {
@@ -294,7 +294,7 @@ impl<'a> CommitForm<'a> {
     }
 }
 
-/// `number 12 (1a2b3c4, source 5d6e7f8: a subject)`.
+/// Describes a state, as `number 12 (1a2b3c4, source 5d6e7f8: a subject)`.
 fn words_of(repo: &Repo, one: &CurrentState) -> Result<String, CommandError> {
     let source = match one.trailers.source {
         Some(source) if repo.has_commit(source) => {

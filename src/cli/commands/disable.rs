@@ -1,4 +1,4 @@
-//! `berth disable TYPE`: a type's Federated objects rest, or it has none any more.
+//! `berth disable TYPE`: suspends a type's Federated objects, or removes the type.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub(crate) fn cmd_disable(args: &DisableArgs, ui: &Ui) -> Outcome {
 struct Disabled<'t> {
     /// The type's name.
     name: String,
-    /// KubeFed ships the type, which needs no config then.
+    /// KubeFed ships the type, so it needs no config.
     is_shipped: bool,
     /// The objects of the type.
     of_type: Vec<(&'t Arc<str>, &'t Found)>,
@@ -87,7 +87,7 @@ impl<'t> Disabled<'t> {
             return Err(error.hint("no type config names it"));
         };
         let configs = tree.type_configs(&name);
-        // Two control planes may call the Federated kind by two names.
+        // Two control planes may have different names for the Federated kind.
         let mut kinds: Vec<FederatedKind> =
             configs.iter().filter_map(|(_, found)| read_type_config(&found.node.to_json())).collect();
         kinds.push(known.clone());
@@ -163,7 +163,7 @@ fn place((file, found): &(&Arc<str>, &Found)) -> String {
     format!("{file}:{}:{}: {} {}", found.at.line, found.at.column, found.kind, found.name)
 }
 
-/// `propagation: Disabled`, in the configs that are there or in a new one. Nothing where they say so already.
+/// Sets `propagation: Disabled` in the existing configs or in a new one. No edits if it is set already.
 fn disabling(
     args: &DisableArgs,
     tree: &WorkingTree,

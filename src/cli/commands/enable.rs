@@ -1,4 +1,4 @@
-//! `berth enable TYPE`: a type gets a Federated kind.
+//! `berth enable TYPE`: gives a type a Federated kind.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use berth_engine::dialects::kubefed::make::{
 /// Kubernetes are known by name, those of custom resources by their CustomResourceDefinition in the
 /// repository, and any other by --kind and --version. The types that KubeFed ships need no config.
 #[derive(Debug, clap::Args)]
-// `--version` is that of the type, as with KubeFed's own command.
+// As in KubeFed's command, `--version` is the version of the type.
 #[command(
     disable_version_flag = true,
     after_help = "Example:\n  berth enable statefulsets.apps\n  berth enable widgets.example.com --kind Widget --version v1\n  berth enable -f directive.yaml -o yaml"
@@ -111,7 +111,7 @@ pub(crate) fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// `propagation: Enabled` in every config that does not say so: each control plane has its own.
+/// Sets `propagation: Enabled` in every config without it. Each control plane has its own config.
 fn enable_again(tree: &WorkingTree, configs: &[(&Arc<str>, &Found)], name: &str, ui: &Ui) -> Outcome {
     let resting: Vec<_> =
         configs.iter().copied().filter(|(_, found)| propagation(found) != Some("Enabled")).collect();
@@ -147,7 +147,7 @@ fn refuse_other_names(configs: &[(&Arc<str>, &Found)], made: &FederatedKind) -> 
     Ok(())
 }
 
-/// Writes files, unless that would bring in errors.
+/// Writes files, unless they would add errors.
 fn write(tree: &WorkingTree, edits: &[Edit]) -> Result<(), CommandError> {
     let (_, new_errors) = tree.check(edits);
     match would_be_faulty(&new_errors) {
@@ -207,7 +207,7 @@ fn directive(path: &Path, ui: &Ui) -> Result<Wish, CommandError> {
     })
 }
 
-/// A type that nothing else describes, from the command line alone.
+/// Describes a type from the command line alone.
 fn described(wish: &Wish, kind: &str, namespaced: bool) -> Result<ApiResource, CommandError> {
     let Some(version) = &wish.version else {
         return Err(CommandError::usage("use --kind together with --version, the version of the type"));
@@ -220,7 +220,7 @@ fn described(wish: &Wish, kind: &str, namespaced: bool) -> Result<ApiResource, C
     Ok(ApiResource { plural, ..ApiResource::guessed(group, version, kind, namespaced) })
 }
 
-/// The one type that words mean.
+/// Finds the only type with this name.
 pub(super) fn one_called(
     name: &str,
     resources: &Resources,

@@ -1,4 +1,4 @@
-//! `berth init [DIR]`: the beginnings of a fleet repository.
+//! `berth init [DIR]`: creates a fleet repository.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(crate) struct InitArgs {
     dir: PathBuf,
 }
 
-/// The files of a fresh fleet, by path.
+/// The files of a new fleet, by path.
 const FILES: &[(&str, &str)] = &[
     ("berth.yaml", include_str!("../../../fixtures/init/berth.yaml")),
     ("README.md", include_str!("../../../fixtures/init/README.md")),
@@ -28,7 +28,7 @@ const FILES: &[(&str, &str)] = &[
     ("apps/hello/config.yaml", include_str!("../../../fixtures/init/apps/hello/config.yaml")),
 ];
 
-/// The sign of a fleet that the folder has already, with its place.
+/// Returns the evidence of an existing fleet in the folder, with its place.
 fn existing_fleet(dir: &Path) -> Option<String> {
     if !dir.is_dir() {
         return None;

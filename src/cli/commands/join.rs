@@ -1,4 +1,4 @@
-//! `berth join NAME`: a new member, as a file of the inventory.
+//! `berth join NAME`: adds a new member as a file of the inventory.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -141,7 +141,7 @@ pub(crate) fn cmd_join(args: &JoinArgs, ui: &Ui) -> Outcome {
 /// The document that describes a new cluster.
 struct Description {
     document: Json,
-    /// The address in it that is nobody's, where its kind needs one and none is given.
+    /// The placeholder for a required address that was not given.
     placeholder: Option<String>,
 }
 
@@ -153,7 +153,7 @@ impl JoinArgs {
             let error = CommandError::usage(message);
             return Err(error.hint("use lower-case letters, digits, dashes and dots"));
         }
-        // `.invalid` is never anybody's.
+        // Domains below `.invalid` never exist.
         let needs_endpoint = self.dialect.needs_endpoint && self.api_endpoint.is_none();
         let placeholder = needs_endpoint.then(|| format!("https://{name}.invalid"));
         let new = NewCluster {
@@ -167,7 +167,7 @@ impl JoinArgs {
         Ok(Description { document, placeholder })
     }
 
-    /// Refuses a cluster that such a document describes already.
+    /// Refuses a cluster that a document already describes.
     fn check_new(&self, tree: &WorkingTree) -> Result<(), CommandError> {
         let (name, kind) = (&self.name, self.dialect.kind);
         let mut objects = tree.objects();
@@ -182,7 +182,7 @@ impl JoinArgs {
         Err(CommandError::usage(message).hint(hint))
     }
 
-    /// Prints the number of objects that the cluster gets, and the next steps.
+    /// Prints the number of objects that the cluster will get, and the next steps.
     fn show_next(&self, plan: &Plan, ui: &Ui) {
         let name = &self.name;
         let is_got = |change: &&ObjectChange| *change.cluster == **name && change.change == Change::Added;
@@ -271,19 +271,19 @@ pub(crate) struct JoinApplierArgs {
 }
 
 impl JoinApplierArgs {
-    /// Returns the program, unless it is berth's own member.
+    /// Returns the applier, unless it is berth's own member.
     pub fn neighbour(&self) -> Option<&'static Applier> {
         Some(self.applier).filter(|applier| **applier != BERTH)
     }
 
-    /// Names the program in the document of a cluster.
+    /// Adds the applier to the document of a cluster.
     pub fn annotate(&self, document: &mut Json) {
         if let Some(applier) = self.neighbour() {
             document["metadata"]["annotations"] = json!({ANNOTATION: applier.name});
         }
     }
 
-    /// Returns the program's objects for a cluster. `None` for berth's own member.
+    /// Returns the applier's objects for a cluster. `None` for berth's own member.
     pub fn objects(&self, cluster: &str) -> Result<Option<Vec<Json>>, CommandError> {
         let Some(applier) = self.neighbour() else { return Ok(None) };
         for (flag, name) in self.names() {
@@ -314,7 +314,7 @@ impl JoinApplierArgs {
         Ok(Some(flux::objects(&member)))
     }
 
-    /// Argo CD knows repositories, and who may read them, by Secrets of its own.
+    /// Returns Argo CD's objects. Argo CD knows repositories and their credentials by Secrets of its own.
     fn argocd_objects(&self, cluster: &str) -> Result<Vec<Json>, CommandError> {
         let given = [
             ("--source-secret", self.source_secret.is_some()),
@@ -382,7 +382,7 @@ impl JoinApplierArgs {
         Ok(Source::Git { url, branch })
     }
 
-    /// Prints the program's objects, or writes them where that was asked for.
+    /// Prints the applier's objects, or writes them to the given place.
     pub fn write(&self, cluster: &str, objects: &[Json], ui: &Ui) -> Result<(), CommandError> {
         let about =
             [format!("{} applies the folder of the cluster {cluster}. Apply this there.", self.applier.name)];

@@ -47,7 +47,7 @@ fn in_each<'t>(chosen: &Chosen<'t>, wishes: &[labels::Wish], overwrite: bool) ->
             Err(problem) => problems.push(format!("{problem} ({})", document.file)),
         }
     }
-    // A label that one of the documents has goes there; the others need not be told of it.
+    // A label in one of several documents is changed there; the others need no edit.
     for index in 0..done.len() {
         let others_change = done
             .iter()

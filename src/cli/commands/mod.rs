@@ -1,7 +1,7 @@
-//! The command line: one file or folder a verb, each parses, calls the library and prints.
+//! The command line: one file or folder per command, which parses arguments, calls the library and prints.
 //!
-//! `federate`, `enable`, `disable` and `orphan` are KubeFed's own commands and name its dialect. All others ask
-//! the table of dialects.
+//! `federate`, `enable`, `disable` and `orphan` are KubeFed's own commands and use its dialect. All others use the
+//! table of dialects.
 
 mod bundle;
 mod completions;
@@ -115,12 +115,12 @@ pub fn main() -> ExitCode {
     if let Some(share) = std::env::var_os(pace::VARIABLE).and_then(|share| share.into_string().ok()) {
         pace::set(&share);
     }
-    // Where a shell asks for candidates, this answers and ends the process.
+    // If a shell asks for completions, this answers and ends the process.
     clap_complete::CompleteEnv::with_factory(command_line).var(crate::flags::names::COMPLETE).complete();
     ExitCode::from(run(&Shell::of_process()))
 }
 
-/// Runs one command and returns its exit code. A panic ends it with the code of a bug.
+/// Runs one command and returns its exit code. A panic gives the exit code for a bug.
 pub fn run(shell: &Shell) -> u8 {
     exit::guarded(|| run_command_line(shell)).code()
 }
@@ -152,7 +152,7 @@ fn parse(shell: &Shell) -> Result<Cli, clap::Error> {
     Cli::try_parse_from(std::iter::once(OsString::from("berth")).chain(arguments))
 }
 
-/// Prints help that was asked for, or what is wrong with the arguments.
+/// Prints requested help, or the error in the arguments.
 fn show_usage(error: &clap::Error, shell: &Shell) -> Exit {
     let streams = &shell.streams;
     let text = |terminal: bool| {
@@ -217,7 +217,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
     }
 }
 
-/// The whole command line, for help, manual pages and completions.
+/// Returns the whole command line, for help, manual pages and completions.
 pub(crate) fn command_line() -> clap::Command {
     Cli::command()
 }

@@ -1,4 +1,4 @@
-//! `berth orphan enable|disable|status KIND NAME`: whether members keep an object when its file goes.
+//! `berth orphan enable|disable|status KIND NAME`: whether members keep an object when its file is removed.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ pub(crate) fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
         let path = found.path_to(&keys(["metadata", "annotations", ORPHAN]));
         let edited = match wanted {
             Some(true) => edit::set(text, found.document, &path, &"true".into()),
-            // An empty mapping that nobody wrote goes as well.
+            // A mapping that becomes empty is removed, too.
             _ => edit::remove_with_holder(text, found.document, &path),
         };
         let text = edited.map_err(|error| refused(file, found, &error))?;

@@ -1,4 +1,4 @@
-//! `berth plan`: what a change does, removals first.
+//! `berth plan`: the effects of a change, removals first.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -142,7 +142,7 @@ fn gather(args: &PlanArgs, repo: &Repo, ui: &Ui) -> Result<Asked, CommandError> 
     })
 }
 
-/// The difference of each object, and equal differences once, with the clusters that get them later.
+/// Shows the difference of each object. Equal differences are shown once, with all their clusters.
 fn differences(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<String, CommandError> {
     let read = |id: Option<ContentId>| id.map(|id| repo.blob(id)).transpose();
     let mut clusters: BTreeMap<_, (usize, usize)> = BTreeMap::new();
@@ -164,7 +164,7 @@ fn differences(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<String, Comman
     Ok(text)
 }
 
-/// The objects that deadlines of the change remove, and equal ones once.
+/// Shows the objects that deadlines of the change remove. Equal ones are shown once.
 fn removals_by_deadlines(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<String, CommandError> {
     let mut text = String::new();
     for Deadline { at, places, .. } in &planned.step.deadlines {

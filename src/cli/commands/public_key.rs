@@ -1,4 +1,4 @@
-//! `berth public-key`: the public part of a key, for those who check what it signs.
+//! `berth public-key`: prints the public part of a key, for checking its signatures.
 
 use std::path::{Path, PathBuf};
 
@@ -44,7 +44,7 @@ pub(crate) fn cmd_public_key(args: &PublicKeyArgs, ui: &Ui) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Reads the public part of a key, whatever its form.
+/// Reads the public part of a key, in any form.
 pub(crate) fn read(file: &Path) -> Result<PublicKey, CommandError> {
     let unusable = |why: &str| {
         let message = format!("the key `{}` cannot be read: {why}", file.display());

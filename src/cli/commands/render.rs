@@ -77,9 +77,9 @@ pub(crate) fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
 /// The effects of overrides, for `--annotate`.
 #[derive(Default)]
 struct Notes {
-    /// By cluster and path: comment lines.
+    /// Comment lines by cluster and path.
     lines: BTreeMap<(String, Arc<str>), String>,
-    /// Copies that there are none of.
+    /// Copies that an override removed.
     taken_away: String,
 }
 
@@ -112,7 +112,7 @@ impl Notes {
     }
 }
 
-/// Empties the result of an earlier render; refuses a folder that is anything else.
+/// Empties the result of an earlier render. Refuses any other folder.
 fn prepare(out: &Path) -> Result<(), CommandError> {
     if out.join(layout::MARKER).is_file() {
         for ours in ["clusters", "decisions"] {

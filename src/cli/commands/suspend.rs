@@ -1,4 +1,4 @@
-//! `berth suspend` and `berth resume`: leave a member as it is for a while, and go on.
+//! `berth suspend` and `berth resume`: stop a member's changes for a while, and resume them.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -61,13 +61,13 @@ pub(crate) fn cmd_taint(args: &TaintArgs, ui: &Ui) -> Outcome {
     mark(&args.mark, &names, ui, |chosen| in_those_that_can(chosen, &wishes, args.overwrite, &since))
 }
 
-/// The moment for new taints, as Kubernetes writes it.
+/// Returns the moment for new taints, in Kubernetes' notation.
 pub fn since(now: Option<Timestamp>) -> String {
     let now = now.unwrap_or_else(Timestamp::now);
     Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
 }
 
-/// Each wish in every document whose kind has its effect.
+/// Applies each wish to every document whose kind supports its effect.
 fn in_those_that_can<'t>(
     chosen: &Chosen<'t>,
     wishes: &[taints::Wish],
@@ -95,7 +95,7 @@ fn in_those_that_can<'t>(
     if problems.is_empty() { Ok(done) } else { Err(problems) }
 }
 
-/// Says why no document of a cluster can have the taint.
+/// Explains why no document of a cluster can have the taint.
 fn refusal(chosen: &Chosen<'_>, effect: Option<&str>) -> String {
     let kind = |document: &crate::editing::mark::Described<'_>| match document.kind.effects {
         [] => format!("a {} has labels and no taints", document.kind.kind),

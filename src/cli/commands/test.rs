@@ -1,4 +1,4 @@
-//! `berth test`: the examples of policy tests.
+//! `berth test`: runs the examples of policy tests.
 
 use berth_base::model::Map;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ pub(crate) fn cmd_test(args: &TestArgs, ui: &Ui) -> Outcome {
     Ok(if found.has_errors() { Exit::Faulty } else { Exit::Done })
 }
 
-/// A test whose examples were run.
+/// A test with the results of its examples.
 struct Ran<'t> {
     test: &'t PolicyTest,
     verdicts: Vec<policy_tests::Verdict<'t>>,
@@ -100,7 +100,7 @@ impl<'t> Ran<'t> {
     }
 }
 
-/// Decides a folder of the repository as a fleet of its own.
+/// Decides a folder of the repository as a separate fleet.
 fn given(tree: &SourceTree, folder: &str) -> Result<GivenFleet, Diagnostics> {
     let prefix = format!("{}/", folder.trim_end_matches('/'));
     let inside = |file: &SourceFile| {

@@ -1,4 +1,4 @@
-//! `berth unjoin NAME`: a member leaves the inventory, after a look at what goes with it.
+//! `berth unjoin NAME`: removes a member from the inventory, after showing the effects.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -61,13 +61,13 @@ pub(crate) fn cmd_unjoin(args: &UnjoinArgs, ui: &Ui) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The leave of a cluster, and its effect.
+/// The removal of a cluster, with its effects.
 struct Leave<'t> {
     cluster: &'t str,
-    /// The documents that describe it, each with its file.
+    /// The documents that describe the cluster, each with its file.
     documents: Vec<(&'t Arc<str>, &'t Found)>,
     edits: Vec<Edit>,
-    /// The fleet without it.
+    /// The fleet without the cluster.
     after: Loaded,
     plan: Plan,
 }

@@ -1,4 +1,4 @@
-//! `berth validate`: every problem of a fleet, all at once.
+//! `berth validate`: reports every problem of a fleet.
 
 use std::path::PathBuf;
 
@@ -55,7 +55,7 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     };
     let (mut inputs, missing) = fleet.read_as_far_as_possible(args.base.as_deref(), ui)?;
     inputs.forget_files();
-    // Rendering finds what reading cannot: overrides that do not apply, objects that collide.
+    // Rendering finds problems that reading cannot: overrides that do not apply, objects that collide.
     let mut built = inputs.build(&mut UnpublishedContents::naming(&inputs)?)?;
     built
         .diagnostics
@@ -90,7 +90,7 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
     let has_warnings = built.diagnostics.iter().any(|one| one.severity == Severity::Warning);
     let exit = if args.strict && has_warnings { Exit::Faulty } else { Exit::Done };
     let exit = exit_for(&built.diagnostics).worst(exit);
-    // The process ends soon: taking it apart would only take time.
+    // Freeing the inputs is skipped, because the process ends soon.
     std::mem::forget((inputs, built));
     Ok(exit)
 }

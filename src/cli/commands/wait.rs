@@ -1,4 +1,4 @@
-//! `berth wait`: until clusters have what was published, for scripts and pipelines.
+//! `berth wait`: waits until clusters have the published folders, for scripts and pipelines.
 
 use std::time::{Duration, Instant};
 
@@ -36,13 +36,13 @@ pub(crate) struct WaitArgs {
     timeout: u64,
 }
 
-/// The clusters that a message names.
+/// The number of clusters that a message names.
 const MOST_NAMED: usize = 5;
 
 /// The result of one look.
 enum Look {
     InSync(String),
-    /// The clusters are in sync with all that is not held.
+    /// The clusters are in sync with everything except held workloads.
     Held(Vec<String>),
     Waiting(String),
 }
@@ -113,7 +113,7 @@ impl WaitArgs {
 }
 
 impl FleetStatus<'_> {
-    /// Returns the reason to wait, if any: clusters that are not in sync, or copies whose turn has not come.
+    /// Returns the reason to wait, if any: clusters out of sync, or copies whose turn has not come.
     fn waits(&self) -> Option<String> {
         let all = &self.fleet.clusters;
         let late: Vec<String> = all

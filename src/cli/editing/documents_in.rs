@@ -1,4 +1,4 @@
-//! Reads the objects of files, folders and the standard input that a command line names.
+//! Reads the objects in the files, in folders and on standard input that a command line names.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ use berth_hub::inputs::InputError;
 #[derive(Debug, Default)]
 pub(crate) struct DocumentsIn {
     pub subjects: Vec<Subject>,
-    /// Documents that are no objects.
+    /// The number of documents that are not objects.
     pub passed_over: usize,
     pub found: Diagnostics,
 }
 
-/// Reads files, every YAML file of folders, and `-`.
+/// Reads files, all YAML files in folders, and `-` for standard input.
 pub fn read(paths: &[PathBuf], ui: &Ui) -> Result<DocumentsIn, CommandError> {
     let limits = Limits::default();
     let mut read = DocumentsIn::default();
@@ -44,7 +44,7 @@ pub fn read(paths: &[PathBuf], ui: &Ui) -> Result<DocumentsIn, CommandError> {
     Ok(read)
 }
 
-/// One byte more than the reader takes, which it then refuses.
+/// Returns the reader's limit plus one byte, so that the reader refuses longer input.
 fn most(limits: &Limits) -> u64 {
     u64::try_from(limits.bytes).unwrap_or(u64::MAX).saturating_add(1)
 }

@@ -1,5 +1,5 @@
-//! The common part of the editing commands: reads the files of a working tree, finds the documents in them, and
-//! checks edits by loading the whole fleet again before it writes anything.
+//! Shared by the editing commands: reads the files of a working tree, finds the documents in them, and checks edits
+//! by loading the whole fleet again before writing anything.
 
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ use berth_engine::state::State;
 use berth_git::Repo;
 use berth_hub::inputs::{InputError, PassInputs, Search};
 
-/// A working tree as it stands.
+/// A working tree as it is on disk.
 #[derive(Debug)]
 pub(crate) struct WorkingTree {
     root: PathBuf,
@@ -65,7 +65,7 @@ impl WorkingTree {
             return Err(CommandError::usage(message).hint("name a working tree"));
         }
         let mut tree = source::read_dir(root, &Limits::default()).map_err(InputError::from)?;
-        // What is there may be edited as it is; the edit itself is checked.
+        // Existing files may be edited despite access rules; the edit itself is checked.
         tree.rules_from = RulesFrom::Nowhere;
         let loaded = load::load(&tree, History::None);
         let read = |file: &SourceFile| (file.path.clone(), objects(&file.bytes));
@@ -79,7 +79,7 @@ impl WorkingTree {
         self.files.iter().flat_map(|(path, objects)| objects.found.iter().map(move |found| (path, found)))
     }
 
-    /// The types that its type configs and CustomResourceDefinitions add to the known ones.
+    /// Returns the types that the tree's type configs and CustomResourceDefinitions add to the known ones.
     pub fn types(&self) -> (KnownTypes, Resources) {
         let (mut types, mut resources) = (KnownTypes::default(), Resources::default());
         for (_, found) in self.objects() {
@@ -92,7 +92,7 @@ impl WorkingTree {
         (types, resources)
     }
 
-    /// The type configs of this name, one for each control plane that has the type.
+    /// Returns the type configs with this name, one for each control plane that has the type.
     pub(crate) fn type_configs(&self, name: &str) -> Vec<(&Arc<str>, &Found)> {
         let is_meant = |found: &Found| {
             (found.group(), found.kind.as_str()) == (TYPE_CONFIG_GROUP, TYPE_CONFIG_KIND)
@@ -101,7 +101,7 @@ impl WorkingTree {
         self.objects().filter(|(_, found)| is_meant(found)).collect()
     }
 
-    /// Sets one field of objects to a value, wherever they stand.
+    /// Sets one field of objects to a value, in all their files.
     pub fn set(
         &self,
         objects: &[(&Arc<str>, &Found)],
@@ -121,7 +121,7 @@ impl WorkingTree {
         Ok(texts.into_iter().map(edit).collect())
     }
 
-    /// A warning of files that hold what cannot be read: what is looked for may stand in them.
+    /// Returns a warning about files with unreadable parts, which may contain the searched object.
     pub fn unreadable(&self) -> Diagnostics {
         let fault = |(path, objects): &(Arc<str>, Objects)| {
             let fault = objects.faults.iter().find(|fault| fault.unreadable.is_some())?;
@@ -147,7 +147,7 @@ impl WorkingTree {
         self.tree.files.get(path).map_or(&[], |file| &file.bytes)
     }
 
-    /// Takes objects out: items from their lists, documents from their files, and files that would be left empty.
+    /// Removes objects: items from lists, documents from files, and files that become empty.
     pub fn without(&self, gone: &[(&Arc<str>, &Found)]) -> Result<Vec<Edit>, CommandError> {
         let mut edits = Vec::new();
         for (path, objects) in &self.files {
@@ -162,7 +162,7 @@ impl WorkingTree {
                 edits.push(Edit { path: path.to_string(), text: None });
                 continue;
             }
-            // From the last to the first, so that indexes stay true.
+            // From last to first, so that indexes stay valid.
             here.sort_by_key(|found| std::cmp::Reverse(found.at));
             let mut text = self.text(path)?.to_owned();
             for found in here {
@@ -177,7 +177,7 @@ impl WorkingTree {
         Ok(edits)
     }
 
-    /// The fleet with edits made, and what is wrong with it that was not wrong before.
+    /// Returns the edited fleet, with the problems that the edits add.
     pub fn check(&self, edits: &[Edit]) -> (Loaded, Diagnostics) {
         let mut tree = self.tree.clone();
         apply(&mut tree, edits);
@@ -226,7 +226,7 @@ impl WorkingTree {
         let messages = |told: Vec<Diagnostic>| told.into_iter().map(|one| one.message).collect();
         let (before, free): (BTreeSet<String>, BTreeSet<String>) =
             (messages(told(&[], false)?), messages(told(edits, true)?));
-        // What was refused before is refused still, edited or not.
+        // An already refused document is still refused, edited or not.
         let is_edited = |one: &Diagnostic| {
             let file = one.at.as_ref().map(|at| &*at.file);
             edits.iter().any(|edit| Some(&*edit.path) == file)
@@ -238,7 +238,7 @@ impl WorkingTree {
         Ok(found)
     }
 
-    /// The kinds, by group, of what a cluster gets from the tree.
+    /// Returns the kinds of a cluster's objects in the tree, with their groups.
     pub(crate) fn kinds_of(&self, cluster: &str) -> Result<BTreeSet<(String, String)>, CommandError> {
         let inputs = PassInputs::folder(&self.root, Timestamp::now(), None, &Search::leniently())?;
         let state = inputs.build(&mut MemoryContents::default())?.state;
@@ -248,7 +248,7 @@ impl WorkingTree {
         Ok(ids.map(|id| (id.group.to_string(), id.kind.to_string())).collect())
     }
 
-    /// Writes edits, if the files still hold what was read.
+    /// Writes edits, if the files are unchanged since they were read.
     pub fn write(&self, edits: &[Edit]) -> Result<(), CommandError> {
         for Edit { path, text } in edits {
             let file = self.root.join(path);
@@ -262,7 +262,8 @@ impl WorkingTree {
         Ok(())
     }
 
-    /// The path of a new file in a folder of the repository; refuses one that is there, and one berth would not read.
+    /// Returns the path of a new file in a folder of the repository. Refuses an existing file, and one that berth
+    /// would not read.
     pub fn new_file(&self, folder: &str, name: &str) -> Result<String, CommandError> {
         let parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
         if folder.starts_with('/') || parts.contains(&"..") {
@@ -293,7 +294,7 @@ fn apply(tree: &mut SourceTree, edits: &[Edit]) {
     }
 }
 
-/// An edit that could not be made, with its place.
+/// Makes the error for a failed edit, with its place.
 pub fn refused(path: &str, found: &Found, error: &EditError) -> CommandError {
     let message = match error.line() {
         Some(line) => format!("{path}:{line}: {error}"),
@@ -306,7 +307,7 @@ pub fn refused(path: &str, found: &Found, error: &EditError) -> CommandError {
     }
 }
 
-/// Faults that an edit would bring in: nothing is written.
+/// Makes the error for problems that an edit would add.
 pub(crate) fn would_be_faulty(new: &Diagnostics) -> Option<CommandError> {
     let faults: Vec<String> = new.errors().map(Diagnostic::to_string).collect();
     let message =

@@ -1,4 +1,4 @@
-//! The flags of the program that applies a cluster's folder, and the address from which it takes folders.
+//! The flags of the program that applies a cluster's folder, and the address where it finds folders.
 
 use std::path::PathBuf;
 
@@ -40,7 +40,7 @@ impl ApplierArgs {
         self.applier
     }
 
-    /// Returns the program that applies a cluster's folder. `None` for berth's own member.
+    /// Returns another program that applies a cluster's folder. `None` for berth's own member.
     pub fn neighbour(&self, cluster: &str) -> Option<Box<dyn Neighbour>> {
         if *self.applier == BERTH {
             return None;
@@ -57,7 +57,7 @@ impl ApplierArgs {
         })
     }
 
-    /// Returns the access to the cluster that has the program's object. `None` if it is the target.
+    /// Returns the access to the cluster with the program's object. `None` if that cluster is the target.
     pub fn record_access(&self, target: &Access) -> Option<Access> {
         if self.applier_kubeconfig.is_none() && self.applier_context.is_none() {
             return None;
@@ -66,7 +66,7 @@ impl ApplierArgs {
         Some(Access { kubeconfig, context: self.applier_context.clone(), ..target.clone() })
     }
 
-    /// Refuses what only berth's own member can do.
+    /// Refuses flags that only berth's own member supports.
     pub fn refuse_with(&self, others: &[(&str, bool)]) -> Result<(), CommandError> {
         if *self.applier == BERTH {
             return Ok(());
@@ -76,7 +76,7 @@ impl ApplierArgs {
     }
 }
 
-/// Returns the revisions that a folder has wherever it is published.
+/// Returns the revisions of a folder, one for each way of publishing it.
 pub(crate) fn revisions(repo: PathBuf) -> Revisions {
     Box::new(move |folder: &ClusterFolder| {
         let tree: TreeId = folder.tree.parse().map_err(|()| format!("`{}` is no tree", folder.tree))?;
@@ -86,7 +86,7 @@ pub(crate) fn revisions(repo: PathBuf) -> Revisions {
         };
         let branch = branch().map_err(|error| error.to_string())?;
         let mut revisions = vec![format!("sha1:{branch}")];
-        // A folder that no artifact can hold is in no registry.
+        // A folder that does not fit into an artifact is in no registry.
         if let Ok(artifact) = artifact::pack(&repo, tree, &folder.cluster) {
             revisions.push(artifact.digest().to_string());
         }
@@ -109,10 +109,10 @@ pub(crate) fn object_name(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Where the folders of all clusters are.
+/// The address where the folders of all clusters are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Address {
-    /// The start of all repositories at a registry.
+    /// The common prefix of the repositories in a registry.
     Registry(RegistryUrl),
     /// A Git repository.
     Git(String),

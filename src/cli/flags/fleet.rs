@@ -1,4 +1,4 @@
-//! The flags of the reading commands: the fleet's place, the revision and the moment.
+//! The flags of the reading commands: the place of the fleet, the revision and the moment.
 
 use std::path::PathBuf;
 
@@ -31,18 +31,18 @@ pub(crate) struct FleetArgs {
 }
 
 impl FleetArgs {
-    /// Gathers everything, and says on stderr what was read.
+    /// Reads all inputs, and prints their origin on stderr.
     pub fn read(&self, ui: &Ui) -> Result<PassInputs, CommandError> {
         self.read_against(None, ui)
     }
 
-    /// [`FleetArgs::read`], under the access rules that held where the change from another revision began.
+    /// Like [`FleetArgs::read`], with the access rules of the revision from which the change began.
     pub fn read_against(&self, base: Option<&str>, ui: &Ui) -> Result<PassInputs, CommandError> {
         let search = self.search()?;
         self.completed(self.pass_inputs(&search, base, ui)?, ui)
     }
 
-    /// [`FleetArgs::read_against`]; where this clone lacks the current state, the files alone, with a warning.
+    /// Like [`FleetArgs::read_against`]. If this clone lacks the current state, reads only the files, with a warning.
     pub fn read_as_far_as_possible(
         &self,
         base: Option<&str>,
@@ -72,7 +72,7 @@ impl FleetArgs {
         Ok(search)
     }
 
-    /// Reads the files, and the state that they are compared with.
+    /// Reads the files, and the state to compare them with.
     fn pass_inputs(&self, search: &Search, base: Option<&str>, ui: &Ui) -> Result<PassInputs, InputError> {
         ui.watching("reading the fleet", || match &self.rev {
             Some(revision) => PassInputs::revision(&self.repo.path, revision, self.now, base, search),
@@ -82,7 +82,7 @@ impl FleetArgs {
         })
     }
 
-    /// Takes the current decisions from `--previous`, and says what was read.
+    /// Reads the current decisions from `--previous`, and prints the origin of the inputs.
     fn completed(&self, mut inputs: PassInputs, ui: &Ui) -> Result<PassInputs, CommandError> {
         if let Some(path) = &self.previous {
             let text = std::fs::read_to_string(path)
@@ -105,7 +105,7 @@ impl FleetArgs {
         Ok(inputs)
     }
 
-    /// Git's own folder has no files of a fleet, and must not pass for an empty one.
+    /// Refuses Git's own folder, which contains no files of a fleet and must not count as an empty fleet.
     fn refuse_git_folder(&self) -> Result<(), CommandError> {
         if !Repo::is_git_folder(&self.repo.path) {
             return Ok(());
@@ -118,7 +118,7 @@ impl FleetArgs {
     }
 }
 
-/// A moment on the command line.
+/// Parses a moment on the command line.
 pub fn moment(text: &str) -> Result<Timestamp, String> {
     let in_range = text.parse::<Timestamp>();
     in_range.map_err(|_| {

@@ -26,7 +26,7 @@ enum LogFormat {
 /// Starts logging. `BERTH_LOG` overrides what is logged, in tracing's filter language.
 pub fn start(args: &LogArgs, verbose: u8, ui: &Ui) -> Logging {
     let level = match verbose {
-        // What goes wrong with a request, berth says in its own words and once.
+        // kube's client logs nothing, because berth reports each failed request itself, once.
         0 => "berth=info,warn,kube_client=off",
         1 => "berth=debug,info",
         _ => "trace",
@@ -44,7 +44,7 @@ pub fn start(args: &LogArgs, verbose: u8, ui: &Ui) -> Logging {
     let lines: Box<dyn tracing::Subscriber + Send + Sync> =
         if json { Box::new(builder.json().flatten_event(true).finish()) } else { Box::new(builder.finish()) };
     match ui.environment() {
-        // A second start in one process keeps the first.
+        // A second start in one process has no effect.
         Environment::Process => {
             let _ = tracing::subscriber::set_global_default(lines);
             Logging(None)
@@ -53,7 +53,7 @@ pub fn start(args: &LogArgs, verbose: u8, ui: &Ui) -> Logging {
     }
 }
 
-/// Logs until it is dropped, where the process does not log anyway.
+/// Logs until it is dropped, unless the process logs already.
 #[must_use]
 #[derive(Debug)]
 pub struct Logging(#[expect(dead_code, reason = "it is dropped")] Option<tracing::subscriber::DefaultGuard>);

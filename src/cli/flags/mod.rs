@@ -1,4 +1,4 @@
-//! The arguments that several commands have, and the values that they lead to.
+//! The arguments that several commands share, and their values.
 
 pub(crate) mod applier;
 pub(crate) mod fleet;

@@ -1,5 +1,5 @@
-//! Names of clusters and placements on the command line: how a shell completes them, and the placements that they mean.
-//! Completion reads the fleet around the current folder, or the one that `BERTH_REPO` names.
+//! Names of clusters and placements on the command line: their completion by a shell, and the search for placements.
+//! Completion reads the fleet around the current folder, or the one in `BERTH_REPO`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -15,15 +15,15 @@ use berth_engine::dialects::DIALECTS;
 use berth_git::Repo;
 use berth_hub::inputs::{PassInputs, Search};
 
-/// The variable by which a shell's script asks for candidates.
+/// The variable by which a shell's script requests candidates.
 pub(crate) const COMPLETE: &str = "BERTH_COMPLETE";
 
-/// The names of clusters.
+/// Returns the names of clusters.
 pub fn clusters() -> Vec<CompletionCandidate> {
     fleet().map(|fleet| candidates(fleet.clusters.keys().cloned().collect())).unwrap_or_default()
 }
 
-/// The names of placements, and those that several have with their namespace and kind.
+/// Returns the names of placements. Ambiguous names also get their namespace and kind.
 pub fn placements() -> Vec<CompletionCandidate> {
     let Some(fleet) = fleet() else { return Vec::new() };
     let mut named: BTreeMap<&str, usize> = BTreeMap::new();
@@ -37,12 +37,12 @@ pub fn placements() -> Vec<CompletionCandidate> {
 }
 
 fn candidates(names: BTreeSet<String>) -> Vec<CompletionCandidate> {
-    // A shell would take control characters, and what looks like a flag, for something else.
+    // A shell would misinterpret control characters, and names that look like flags.
     let is_plain = |name: &String| !name.starts_with('-') && !name.contains(char::is_control);
     names.into_iter().filter(is_plain).map(CompletionCandidate::new).collect()
 }
 
-/// The fleet as far as it can be read. Nobody sees an error while a word is completed.
+/// Returns the fleet as far as it is readable. Errors cannot be shown during completion.
 fn fleet() -> Option<Shared<Fleet>> {
     let path = std::env::var_os("BERTH_REPO").map_or_else(repo::here_or_above, PathBuf::from);
     let inputs = if Repo::is_git_folder(&path) {
@@ -53,7 +53,7 @@ fn fleet() -> Option<Shared<Fleet>> {
     Some(inputs.ok()?.fleet())
 }
 
-/// The placements that the words on the command line mean.
+/// Returns the placements with this name.
 pub(crate) fn find<'f>(all: Vec<&'f Key>, wanted: &str) -> Result<Vec<&'f Key>, CommandError> {
     let parts: Vec<&str> = wanted.split('/').collect();
     let short_names = DIALECTS.iter().flat_map(|dialect| dialect.shown.short_names);

@@ -1,5 +1,4 @@
-//! The flags of repositories beside the remote, each with credentials of its own: one for the source, one for members'
-//! reports.
+//! The flags of further repositories, each with its own credentials: one for the source, one for members' statuses.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -72,7 +71,7 @@ impl StatusRemoteArgs {
     }
 }
 
-/// A repository beside the remote, if its flag is given.
+/// A further repository, if its flag is given.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OtherRemote<'a> {
     url: Option<&'a str>,
@@ -85,12 +84,12 @@ impl<'a> OtherRemote<'a> {
         self.url.is_some()
     }
 
-    /// The files with credentials.
+    /// Returns the files with credentials.
     pub fn secret_files(self) -> impl Iterator<Item = &'a Path> {
         [self.token_file, self.ssh_key].into_iter().flatten()
     }
 
-    /// Opens it in a working copy of its own, if it is named.
+    /// Opens the repository in its own working copy, if it is given.
     pub fn open_apart(
         self,
         remote: &RemoteArgs,
@@ -102,7 +101,7 @@ impl<'a> OtherRemote<'a> {
         Ok(Some((RemoteArgs::transport_in(&copy, access, cancel)?, copy)))
     }
 
-    /// Opens it in the working copy of the remote itself, if it is named.
+    /// Opens the repository in the working copy of the remote, if it is given.
     pub fn open(
         self,
         remote: &RemoteArgs,
@@ -113,7 +112,7 @@ impl<'a> OtherRemote<'a> {
         Ok(Some(Box::new(RemoteArgs::transport_in(copy, access, cancel)?)))
     }
 
-    /// Opens it, or the remote itself, with a small working copy of its own inside of `copy`.
+    /// Opens the repository, or the remote if none is given, with a small working copy of its own inside of `copy`.
     pub fn open_beside(
         self,
         remote: &RemoteArgs,

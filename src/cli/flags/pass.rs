@@ -1,4 +1,5 @@
-//! The flags of a pass, which `run` makes and `plan` rehearses: the gate's limits, and the trust in the rendered branch.
+//! The flags of a pass, which `run` makes and `plan` simulates: the gate's limits, and the trust in the rendered
+//! branch.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +35,7 @@ pub(crate) struct TrustArgs {
     trust_depth: Option<usize>,
 }
 
-/// Commits that a plan proves of a branch that this machine knows nothing of.
+/// The number of commits that a plan proves of an unknown branch.
 const PLAN_DEPTH: usize = 1;
 
 impl TrustArgs {
@@ -46,7 +47,7 @@ impl TrustArgs {
         self.allowed_signers.as_deref()
     }
 
-    /// With the daemon's own key among those that are allowed.
+    /// Returns the anchors of trust, including the daemon's own key.
     pub fn anchors(&self, signer: Option<&Signer>) -> Result<Anchors, CommandError> {
         let own = signer.map(|signer| AllowedSigners::of(signer.public()));
         let others = match &self.allowed_signers {
@@ -62,19 +63,19 @@ impl TrustArgs {
     }
 }
 
-/// A rendered tip to judge without remembering anything of it.
+/// A rendered tip to judge, without remembering the result.
 #[derive(Debug)]
 pub(crate) struct Tip<'a> {
     pub refs: &'a Refs,
     pub commit: CommitId,
-    /// The tip of the source branch, where it is known.
+    /// The tip of the source branch, if it is known.
     pub source: Option<CommitId>,
     pub limits: &'a Limits,
 }
 
 impl TrustArgs {
-    /// Judges a rendered tip as `run` would here. Gives its refusal, or the note on a tip that nothing could be
-    /// proven of.
+    /// Judges a rendered tip as `run` would. Returns its refusal, or a note about a tip of which nothing could be
+    /// proven.
     pub fn judge(
         &self,
         repo: &Repo,

@@ -1,5 +1,5 @@
-//! The published record of a repository: the newest state with the step that a pass would make now, and any publication
-//! by its name.
+//! The published record of a repository: the newest state with the step that a pass would make now, and earlier
+//! publications by name.
 
 use super::fleet::moment;
 use super::repo::RepoArg;
@@ -36,7 +36,7 @@ pub(crate) struct Located {
     search: Search,
 }
 
-/// The record, and the step that a pass would make now.
+/// The record, with the inputs of the step that a pass would make now.
 pub(crate) struct Record {
     pub current: State,
     pub built: Built,
@@ -58,7 +58,7 @@ impl Located {
 
     /// Makes the step that a pass would make.
     pub fn build(&self, now: Timestamp, ui: &Ui) -> Result<Built, CommandError> {
-        // A source that changes nothing makes no publication, and may pause or pin all the same.
+        // A source commit without changes makes no publication, but may still pause or pin.
         let processed = self.state.processed.as_ref().map(|processed| processed.source);
         let published = self.state.current.as_ref().and_then(|current| current.trailers.source);
         let mut sources = processed.into_iter().chain(published);
@@ -90,10 +90,10 @@ impl Record {
     }
 }
 
-/// The longest sequence number that is looked for before a commit's id.
+/// The longest number that is tried as a sequence before a commit's id.
 const LONGEST_NUMBER: usize = 6;
 
-/// Finds a publication by its sequence number or any revision.
+/// Finds a publication by its sequence or any revision.
 pub(crate) fn find_publication(repo: &Repo, tip: CommitId, name: &str) -> Result<CommitId, CommandError> {
     let number = name.parse::<u64>().ok().filter(|_| name.len() <= LONGEST_NUMBER);
     if let Some(number) = number {
@@ -132,8 +132,8 @@ pub(crate) fn read_publication(
     })
 }
 
-/// Returns the inputs that a publication was made from, beginning with another state; `None` where its source is not
-/// in this clone.
+/// Returns the inputs from which a publication was made, starting with another state; `None` if this clone lacks its
+/// source.
 pub(crate) fn publication_inputs(
     repo: &Repo,
     published: &CurrentState,

@@ -1,4 +1,4 @@
-//! The flags of a container registry, and the registry that they lead to.
+//! The flags of a container registry.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use berth_git::protocol::Refs;
 use berth_git::transport::{Cancel, Transport, WorkingCopy};
 use berth_registry::{Access, Credentials, Registry, RegistryError, RegistryTransport, RegistryUrl};
 
-/// A way to a cluster's folder, and its working copy.
+/// Access to a cluster's folder, with a working copy.
 type Opened = (Box<dyn Transport>, WorkingCopy);
 
 /// The access to a registry
@@ -41,7 +41,8 @@ impl RegistryArgs {
         Ok(Registry::new(&url, &Access { credentials, roots, plain: self.registry_http }))
     }
 
-    /// Returns the way to one cluster's folder with a working copy, if a remote is named: a registry or a Git server.
+    /// Returns the access to one cluster's folder with a working copy, if a remote is set: a registry or a Git
+    /// server.
     pub(crate) fn open(
         &self,
         remote: &RemoteArgs,

@@ -1,4 +1,4 @@
-//! The flags of a remote, and the remote they name. Credentials come from files and the environment only.
+//! The flags of a remote. Credentials come only from files and the environment.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use berth_git::transport::credentials::{Secret, Token};
 use berth_git::transport::remote::shows_password;
 use berth_git::transport::{Access, Cancel, GitTransport, Limits, RemoteUrl, Sandbox, WorkingCopy};
 
-// The heading stands at each: one for all would cover whatever flags follow.
+// Each flag has its own heading: a common one would apply to all following flags.
 /// The flags for a remote repository: its address and its credentials.
 #[derive(Debug, clap::Args)]
 pub(crate) struct RemoteArgs {
@@ -90,23 +90,23 @@ impl RemoteArgs {
         self.url().is_some_and(berth_registry::RegistryUrl::is_one)
     }
 
-    /// The address, with all that it holds.
+    /// Returns the full address, including credentials.
     pub fn url(&self) -> Option<&str> {
         self.remote.as_deref()
     }
 
-    /// The files with credentials.
+    /// Returns the files with credentials.
     pub fn secret_files(&self) -> impl Iterator<Item = &Path> {
         [&self.token_file, &self.ssh_key].into_iter().flatten().map(PathBuf::as_path)
     }
 
-    /// The folder of the working copy for this use, which may not exist.
+    /// Returns the folder of the working copy for this use, which may not exist.
     pub fn folder(&self, repo: Option<&Path>, usage: &str) -> Option<PathBuf> {
         let url = RemoteUrl::parse(self.remote.as_deref()?, self.allow_plain).ok()?;
         repo.map(Path::to_owned).or_else(|| default_folder(&url, usage).ok())
     }
 
-    /// The limits of `git`.
+    /// Returns the limits of `git`.
     pub(crate) fn git_limits(&self) -> Limits {
         let sandbox = match self.git_sandbox {
             When::Auto => Sandbox::Auto,
@@ -116,13 +116,13 @@ impl RemoteArgs {
         Limits { sandbox, memory: self.git_memory << 20, file: self.git_largest_file << 20 }
     }
 
-    /// Says once which parts of a sandbox `git` gets.
+    /// Logs once which parts of a sandbox `git` gets.
     pub(crate) fn log_sandbox(&self) {
         let limits = self.git_limits();
         tracing::info!(confines = %limits.offered(), memory_mib = self.git_memory, "the sandbox of git");
     }
 
-    /// The remote at an address, with these credentials.
+    /// Returns the remote at an address, with these credentials.
     pub fn reach(&self, url: &str) -> Result<GitTransport, CommandError> {
         if std::env::args().any(|argument| shows_password(&argument)) {
             return Err(password_in_arguments());
@@ -132,7 +132,7 @@ impl RemoteArgs {
         Ok(GitTransport::new(access, Cancel::default()))
     }
 
-    /// The remote and a working copy of it for this use, if a remote is named.
+    /// Returns the remote and its working copy for this use, if a remote is set.
     pub fn open(
         &self,
         repo: Option<&Path>,
@@ -154,8 +154,8 @@ impl RemoteArgs {
         Ok(Some((transport, copy)))
     }
 
-    /// The remote again, with a small working copy of its own inside of the one that is open, for exchanges that end
-    /// within `patience`.
+    /// Opens the remote again, with a small working copy of its own inside of the open one, for exchanges within
+    /// `patience`.
     pub fn open_beside(
         &self,
         copy: &Path,
@@ -166,7 +166,7 @@ impl RemoteArgs {
         Self::beside(copy, usage, self.access(url, self.token()?, self.ssh_key.as_deref()), patience)
     }
 
-    /// The remote that an access leads to, with such a working copy.
+    /// Opens a remote with such a working copy.
     pub(crate) fn beside(
         copy: &Path,
         usage: &str,
@@ -179,12 +179,12 @@ impl RemoteArgs {
         Ok((Self::transport_in(&copy, access, &Cancel::default())?, copy))
     }
 
-    /// The file with the key for ssh.
+    /// Returns the file with the key for ssh.
     pub(crate) fn ssh_key(&self) -> Option<&Path> {
         self.ssh_key.as_deref()
     }
 
-    /// Reports whether traffic may be plain.
+    /// Reports whether plain traffic is allowed.
     pub(crate) fn allows_plain(&self) -> bool {
         self.allow_plain
     }
@@ -204,7 +204,7 @@ impl RemoteArgs {
         }
     }
 
-    /// The access to another remote, reached in the same way but with credentials of its own.
+    /// Returns the access to another remote, with the same settings but its own credentials.
     pub(crate) fn access_to_other(
         &self,
         url: &str,
@@ -241,7 +241,7 @@ impl RemoteArgs {
     }
 }
 
-/// A folder for one remote and one use, where caches are kept.
+/// Returns the default folder for one remote and one use, below the folder of caches.
 pub(crate) fn default_folder(url: &dyn std::fmt::Display, usage: &str) -> Result<PathBuf, CommandError> {
     let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let base = set("CACHE_DIRECTORY")

@@ -1,4 +1,4 @@
-//! The flag of the fleet repository: the one named, or the one around the current folder.
+//! The flag of the fleet repository: the given one, or the one around the current folder.
 
 use std::path::{Path, PathBuf};
 

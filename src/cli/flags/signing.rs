@@ -1,4 +1,4 @@
-//! The flags of the key that signs, which is a file or in an agent's hands, and of the statements about artifacts.
+//! The flags of the signing key, which is in a file or held elsewhere, and of the statements about artifacts.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use berth_git::transport::remote::shows_password;
 use berth_hub::attestation::{Attestor, Origin};
 use berth_registry::publish::Attach;
 
-// The heading stands at each: one for all would cover whatever flags follow.
+// Each flag has its own heading: a common one would apply to all following flags.
 /// The key that signs
 #[derive(Debug, clap::Args)]
 pub(crate) struct SigningArgs {
@@ -56,17 +56,17 @@ pub(crate) struct SigningArgs {
 }
 
 impl SigningArgs {
-    /// The file of the key, public or private.
+    /// Returns the file of the key, public or private.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.signing_key.as_deref()
     }
 
-    /// The file with a private key.
+    /// Returns the file with a private key.
     pub(crate) fn secret_file(&self) -> Option<&Path> {
         self.file().filter(|_| self.signing_agent.is_none() && self.signer_command.is_none())
     }
 
-    /// Reads the key, if something is to be signed. `cancel` ends a program that signs.
+    /// Reads the key, if signing is requested. `cancel` ends a signing program.
     pub(crate) fn signer(&self, cancel: &Cancel) -> Result<Option<Signer>, CommandError> {
         let Some(file) = &self.signing_key else { return Ok(None) };
         let unusable = |why: String, hint: &str| {
@@ -85,7 +85,7 @@ impl SigningArgs {
         Signer::held_by(key, holder).map(Some).map_err(|error| unusable(error.to_string(), PUBLIC))
     }
 
-    /// Somebody else who has the key.
+    /// Returns the external holder of the key, if one is set.
     pub(crate) fn holder(&self, cancel: &Cancel) -> Result<Option<Arc<dyn Signs>>, CommandError> {
         let patience = Duration::from_secs(self.signer_timeout);
         match (&self.signing_agent, &self.signer_command) {
@@ -132,12 +132,12 @@ pub(crate) struct ArtifactSigningArgs {
 }
 
 impl ArtifactSigningArgs {
-    /// The file with the key.
+    /// Returns the file with the key.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.artifact_signing_key.as_deref()
     }
 
-    /// Returns who signs artifacts, if anybody does.
+    /// Returns the attestor that signs artifacts, if requested.
     pub(crate) fn attestor(
         &self,
         signing: &SigningArgs,
@@ -153,7 +153,7 @@ impl ArtifactSigningArgs {
         Ok(Some(Arc::new(Attestor::new(signer, rendered, origin(self.artifact_source.clone())))))
     }
 
-    /// Reads the key: its own, or else the one of commits.
+    /// Reads the key for artifacts, or else the key for commits.
     fn signer(
         &self,
         signing: &SigningArgs,
@@ -180,7 +180,7 @@ impl ArtifactSigningArgs {
     }
 }
 
-/// Returns the parts of a statement that no commit has: this program, and the source's address if it is to be named.
+/// Returns the claims that no commit confirms: this program, and the source's address if it is to be named.
 pub(crate) fn origin(repository: Option<String>) -> Origin {
     let file = std::env::current_exe().and_then(std::fs::File::open);
     let program = file.and_then(|mut file| {

@@ -1,4 +1,4 @@
-//! The flags that say which state a command goes on from.
+//! The flags that select the current state of a command.
 
 use std::path::{Path, PathBuf};
 
@@ -26,12 +26,12 @@ pub(crate) struct StateArgs {
 pub(crate) struct StateRepo {
     pub repo: Repo,
     pub path: PathBuf,
-    /// The folder of a repository that is made for a state at an address.
+    /// The folder of a temporary repository for a state at an address.
     _own: Option<OwnFolder>,
 }
 
 impl StateArgs {
-    /// Opens a repository. Where none is there and the state is at an address, a temporary one takes its place.
+    /// Opens a repository. If it is missing and the state is at an address, makes a temporary one.
     pub fn open(&self, path: &Path) -> Result<StateRepo, CommandError> {
         match Repo::open(path) {
             Err(GitError::NotARepository { .. }) if self.address().is_some() => {
@@ -43,12 +43,12 @@ impl StateArgs {
         }
     }
 
-    /// The address that the state is fetched from, if any. No ref has a colon in its name.
+    /// Returns the address from which the state is fetched, if any. No ref's name contains a colon.
     pub fn address(&self) -> Option<&str> {
         self.rendered.as_deref().filter(|named| named.contains(':'))
     }
 
-    /// Returns the place of the current state. Fetches the state where an address is given.
+    /// Returns the place of the current state. Fetches the state if an address is given.
     pub fn search(&self, repo: &Path) -> Result<Search, CommandError> {
         match self.address() {
             Some(address) => fetch(repo, address),
@@ -57,7 +57,7 @@ impl StateArgs {
     }
 }
 
-/// Fetches a remote's state beside the repository's own refs.
+/// Fetches a remote's state next to the repository's own refs.
 fn fetch(repo: &Path, address: &str) -> Result<Search, CommandError> {
     let transport = RemoteArgs::of_environment()?.reach(address)?;
     let own = Refs::default();

@@ -1,15 +1,14 @@
-//! A hub's current decisions and berth's own → the hub's decisions with the digests of berth's inputs, so that
-//! they
-//! stay until the inputs change.
+//! Adopts a hub's current decisions: they get the digests of berth's inputs, so that they stay until the inputs
+//! change.
 //!
-//! A hub may have picked other clusters of equal fitness, for example by the load at that time. That is no
-//! reason to
-//! move anything. berth decides anew only where a cluster is no longer eligible or another number is required.
+//! A hub may have picked other clusters of equal fitness, for example by their load at the time. That is no reason to
+//! move anything. berth decides again only if a cluster is no longer eligible or another number is required.
 
 use berth_base::model::{Decision, Fleet, Key, Map, Source, Timestamp};
 use berth_engine::decide;
 
-/// The hub's decisions, those that stand with a digest. `decided` is what berth decides after them.
+/// Returns the hub's decisions, with digests for those that can stay. `decided` contains berth's decisions after
+/// them.
 pub fn adopt(
     fleet: &Fleet,
     decided: &Map<Key, Decision>,

@@ -1,17 +1,17 @@
-//! An object as its server shows it → the object as its author would write it: without what only a server
-//! or a controller puts there.
+//! Converts an object from its server's form to its author's: removes everything that only a server or a controller
+//! writes.
 
 use berth_base::meta::SERVER_FIELDS;
 use serde_json::{Map, Value as Json};
 
-/// The metadata that an imported object keeps. Finalizers are dropped: their controllers stay behind.
+/// The metadata that an imported object keeps. Finalizers are dropped, because their controllers are not imported.
 const KEPT_METADATA: [&str; 4] = ["annotations", "labels", "name", "namespace"];
 
 /// The annotations that kubectl and servers write for themselves.
 const SERVER_ANNOTATIONS: [&str; 2] =
     ["kubectl.kubernetes.io/last-applied-configuration", "deployment.kubernetes.io/revision"];
 
-/// A whole object: its server's metadata and its status go.
+/// Cleans a whole object: removes the server's metadata and the status.
 pub fn object(object: &mut Json) {
     let Some(fields) = object.as_object_mut() else { return };
     fields.remove("status");
@@ -21,7 +21,7 @@ pub fn object(object: &mut Json) {
     }
 }
 
-/// An object inside another, such as a template.
+/// Cleans an object inside another, such as a template.
 pub fn template(template: &mut Json) {
     let Some(fields) = template.as_object_mut() else { return };
     fields.remove("status");
@@ -34,7 +34,7 @@ pub fn template(template: &mut Json) {
     }
 }
 
-/// Drops servers' annotations, and what is left empty.
+/// Removes servers' annotations, and mappings that become empty.
 fn tidy(metadata: &mut Map<String, Json>) {
     if let Some(annotations) = metadata.get_mut("annotations").and_then(Json::as_object_mut) {
         annotations.retain(|key, _| !SERVER_ANNOTATIONS.contains(&key.as_str()));

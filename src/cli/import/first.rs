@@ -1,9 +1,8 @@
-//! The imported fleet and where everything is now → the first state of a rendered branch, in which every
+//! Makes the first state of a rendered branch from the imported fleet and the present placement, in which every
 //! object stays where it is.
 //!
-//! Where the hub's account and berth's decision agree, the decision is in force, with its digest. Where they
-//! do not, the clusters are the hub's, without a digest: the first run decides again, and its plan shows
-//! just that.
+//! If berth's decision equals the hub's, it becomes current, with its digest. Otherwise the hub's clusters are kept,
+//! without a digest: the first pass decides again, and its plan shows exactly these changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -22,7 +21,7 @@ use berth_engine::{release, render};
 /// The reason of a cluster in an imported decision.
 const REASON: &str = "placed there before the import";
 
-/// The first state, and what berth would have otherwise.
+/// The first state, and its differences from berth's own decisions.
 #[derive(Debug)]
 pub struct First {
     pub state: State,
@@ -35,10 +34,10 @@ pub struct First {
 pub struct Move {
     pub key: Key,
     pub file: String,
-    /// Clusters, each with the hub's word for how it stands there.
+    /// Added clusters, each with the hub's word for the object's state there.
     pub gains: Vec<(String, String)>,
     pub loses: Vec<(String, String)>,
-    /// Replicas that change: cluster, before, after.
+    /// Changed replicas: cluster, before, after.
     pub replicas: Vec<(String, Option<i64>, Option<i64>)>,
 }
 
@@ -71,7 +70,7 @@ pub fn in_force(fleet: &Fleet, placed: &BTreeMap<Key, Placed>) -> Map<Key, Decis
     placed.iter().filter_map(decision).collect()
 }
 
-/// The first state. `decided` is what berth decides after `live`.
+/// Makes the first state. `decided` contains berth's decisions after `live`.
 pub(crate) fn first_state(
     fleet: &Fleet,
     mut decided: Decided,
@@ -84,7 +83,7 @@ pub(crate) fn first_state(
     let mut decisions = Map::new();
     for (key, live) in live {
         let Some(mut wanted) = decided.decisions.remove(&key) else { continue };
-        // Clusters that the hub's rollout has not reached wait on, where somebody asked for that rollout.
+        // Clusters that a requested rollout of the hub has not reached keep waiting.
         let waits =
             |cluster: &str| asked.contains(&key) && live.pick(cluster).is_some_and(|pick| pick.pending);
         if wanted.picks.iter().any(|pick| waits(&pick.cluster)) {
@@ -121,7 +120,7 @@ fn compare(
     };
     let (gains, loses) = (missing_in(wanted, live), missing_in(live, wanted));
     let both = wanted.picks.iter().filter_map(|after| Some((live.pick(&after.cluster)?, after)));
-    // A copy without a number of its own has that of its template.
+    // A copy without its own number has the template's.
     let own = workload.and_then(own_replicas);
     let number = |pick: &Pick| pick.replicas.or(own);
     let replicas = both.filter(|(before, after)| number(before) != number(after));
@@ -180,7 +179,7 @@ impl fmt::Display for Move {
     }
 }
 
-/// Reports the open questions of the hub's records.
+/// Reports uncertain parts of the hub's records.
 fn report_doubts(fleet: &Fleet, placed: &BTreeMap<Key, Placed>, found: &mut Diagnostics) {
     let warn = |message: String, hint: &str| Diagnostic::warning(Pos::file(""), message).hint(hint);
     let mut doubtful: BTreeMap<(&str, &str), usize> = BTreeMap::new();

@@ -1,14 +1,14 @@
-//! Objects → files, one object a file, in a tree that a person finds their way in:
+//! The layout of imported files: one object per file, in a tree that people can navigate.
 //!
 //! ```text
 //! clusters/<name>.yaml                               the inventory
 //! hub/<kind>/<name>.yaml                             the hub's own settings and types
 //! namespaces/<namespace>/namespace.yaml              a plain Namespace
-//! namespaces/<namespace>/<kind>/<name>.yaml          what stands in a namespace
-//! cluster-scoped/<kind>/<name>.yaml                  what stands in none
+//! namespaces/<namespace>/<kind>/<name>.yaml          objects in a namespace
+//! cluster-scoped/<kind>/<name>.yaml                  cluster-scoped objects
 //! ```
 //!
-//! Folder names carry no meaning for berth: move the files as you like.
+//! Folder names have no meaning for berth: move the files freely.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use berth_base::model::{Key, path};
 use berth_base::yaml;
 use berth_engine::dialects::{AccessRole, DIALECTS};
 
-/// Every file's path and text.
+/// Returns every file's path and text.
 pub fn files<'a>(objects: impl IntoIterator<Item = (&'a Key, &'a Json)>) -> BTreeMap<String, String> {
     objects.into_iter().map(|(key, object)| (path_of(key), yaml::emit(object))).collect()
 }
@@ -30,7 +30,7 @@ pub fn path_of(key: &Key) -> String {
         return format!("clusters/{name}.yaml");
     }
     let roles: Vec<AccessRole<'_>> = DIALECTS.iter().map(|dialect| (dialect.access_role)(key)).collect();
-    // A kind's group is named where it is none of the usual ones: two groups may have the same kind.
+    // The group is a part of the path unless it is a usual one: two groups may have the same kind.
     let is_usual = key.group.is_empty() || roles.iter().any(|role| *role != AccessRole::Plain);
     let kind = key.kind.to_lowercase();
     let kind = path::encode(&if is_usual { kind } else { format!("{kind}.{}", key.group) });

@@ -1,11 +1,10 @@
-//! A live hub → the files that describe the same fleet, and the state that its members are in now.
+//! Imports from a live hub: the files that describe the same fleet, and the present state of its members.
 //!
-//! - One folder or file for each system, such as [`kubefed`]: what to ask its hub for, and what the answers say.
-//! - [`clean`]: an object as its author wrote it. [`layout`]: objects → paths and text.
-//! - [`adopt`]: which of the hub's decisions stand, and from what they were made.
-//! - [`first`]: the fleet of those files and the live placement → the first state of a rendered branch.
+//! - One folder or file for each system, such as [`kubefed`]: queries its hub and interprets the answers.
+//! - [`clean`]: restores an object as its author wrote it. [`layout`]: chooses paths and writes text.
+//! - [`adopt`]: adopts the hub's decisions. [`first`]: makes the first state of a rendered branch.
 //!
-//! The hub is asked through [`live::Host`](berth_member::live::Host), and never changed.
+//! Reads the hub through [`live::Host`](berth_member::live::Host), and never changes it.
 
 pub mod adopt;
 pub mod clean;
@@ -39,12 +38,12 @@ pub(crate) struct Importer {
     pub about: &'static str,
     pub details: &'static str,
     pub examples: &'static str,
-    /// The usual namespace of the hub's own objects, where people may choose another.
+    /// The default namespace of the hub's own objects, if users may choose another.
     pub namespace: Option<&'static str>,
-    /// Reads everything of the hub.
+    /// Reads everything from the hub.
     pub gather: fn(&dyn Host, &Options) -> Result<Gathered, LiveError>,
-    /// Takes out of the objects what the hub's controllers had written there and berth works out by itself,
-    /// now that it is known what berth makes of them.
+    /// Removes the parts that the hub's controllers wrote into objects and that berth computes itself. Called once
+    /// berth's result is known.
     pub settle: fn(&mut Gathered, &Fleet),
 }
 
@@ -63,24 +62,24 @@ pub(crate) struct Gathered {
     pub objects: BTreeMap<Key, Json>,
     /// The current clusters of each placed object.
     pub placed: BTreeMap<Key, Placed>,
-    /// The number of objects that hold the data of Secrets.
+    /// The number of objects with data of Secrets.
     pub secrets: usize,
     /// The kinds that could not be read.
     pub missing: Vec<LiveError>,
     pub diagnostics: Diagnostics,
 }
 
-/// The current clusters of one placed object, by the hub's own records.
+/// The present clusters of one placed object, by the hub's records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Placed {
     pub clusters: BTreeMap<String, Standing>,
-    /// The replicas that the hub gave to each cluster.
+    /// The replicas that the hub assigned to each cluster.
     pub replicas: BTreeMap<String, i64>,
-    /// The scores that a cluster was picked with, where the hub keeps them.
+    /// The scores of picked clusters, if the hub stores them.
     pub scores: BTreeMap<String, BTreeMap<String, i64>>,
-    /// Clusters that are picked, and where nothing was rolled out yet.
+    /// Picked clusters that the rollout has not reached.
     pub pending: BTreeSet<String>,
-    /// The group each cluster was put into.
+    /// The group of each cluster.
     pub groups: BTreeMap<String, Group>,
 }
 
@@ -91,7 +90,7 @@ pub struct Standing {
     pub there: bool,
     /// True if the member may have another form of the object than the hub, or none.
     pub doubtful: bool,
-    /// The hub's own word; empty for all well.
+    /// The hub's word for the state; empty if there is no problem.
     pub word: String,
 }
 
@@ -117,7 +116,7 @@ fn key_of(object: &Json) -> Option<Key> {
     Some(Key::new(&id.group, &id.kind, &id.namespace, &id.name))
 }
 
-/// Takes an object as its author wrote it, unless somebody is deleting it. Says whether it was taken.
+/// Takes an object as its author wrote it, unless it is being deleted. Returns true if it was taken.
 fn take(gathered: &mut Gathered, mut object: Json, clean: fn(&mut Json)) -> bool {
     let Some(key) = key_of(&object) else { return false };
     if clean::is_deleting(&object) {
@@ -129,7 +128,7 @@ fn take(gathered: &mut Gathered, mut object: Json, clean: fn(&mut Json)) -> bool
     gathered.objects.insert(key, object).is_none()
 }
 
-/// `a`, `a and b`, `a, b and 3 more`.
+/// Lists names as `a`, `a and b`, or `a, b and 3 more`.
 pub(crate) fn some_of<T: ToString>(names: impl IntoIterator<Item = T>) -> String {
     const SHOWN: usize = 5;
     let all: Vec<String> = names.into_iter().map(|name| name.to_string()).collect();

@@ -1,5 +1,5 @@
-//! Whatever a hub says of where objects are, the first state has them there, and the first plan shows just
-//! what differs from what berth decides.
+//! The first state has every object where the hub reports it, and the first plan shows only the differences from
+//! berth's decisions.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -11,14 +11,14 @@ use super::parameters::{Hub, Install, Member, Role};
 use super::pod::{CACHES, CREDENTIALS, TRUST};
 use super::secrets::{REGISTRY, own_secrets};
 
-/// Returns the settings as environment variables, with those that people add.
+/// Returns the settings as environment variables, including those that users add.
 pub fn environment(install: &Install) -> Vec<Json> {
     let own = own_environment(install).into_iter().map(|(name, value)| (name.to_owned(), value));
     let all: BTreeMap<String, String> = install.env.clone().into_iter().chain(own).collect();
     all.into_iter().map(|(name, value)| json!({"name": name, "value": value})).collect()
 }
 
-/// Returns the settings that the parameters give: each flag has a variable.
+/// Returns the variables set by the parameters: each flag has a variable.
 pub fn own_environment(install: &Install) -> BTreeMap<&'static str, String> {
     let remote = &install.remote;
     let mut set = BTreeMap::from([
@@ -80,7 +80,7 @@ pub fn own_environment(install: &Install) -> BTreeMap<&'static str, String> {
     set
 }
 
-/// The settings of objects for others, in the cluster that the daemon runs in.
+/// Returns the settings for objects that the daemon writes for other systems in its own cluster.
 fn of_hub_objects(hub: &Hub) -> Vec<(&'static str, String)> {
     let objects = &hub.objects;
     let word = |form: &Form| match form {
@@ -91,7 +91,7 @@ fn of_hub_objects(hub: &Hub) -> Vec<(&'static str, String)> {
     let here = |is_wanted: bool| is_wanted.then(|| "kube".to_owned());
     let all = [
         ("BERTH_PUBLISH_DECISIONS", here(!kinds.is_empty())),
-        // Without the variable, each of the two that the cluster has.
+        // Without the variable, the daemon writes every kind that the cluster serves.
         ("BERTH_DECISION_KINDS", (kinds.len() == 1).then(|| kinds.join(","))),
         ("BERTH_DECISIONS_NAMESPACE", objects.decisions_namespace.clone()),
         ("BERTH_PUBLISH_PROFILES", here(objects.profiles)),

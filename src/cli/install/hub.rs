@@ -1,5 +1,5 @@
-//! The rights of a daemon: none, but for the Events about its own Deployment where it writes them, its Lease, and the
-//! objects that it writes for others.
+//! The rights of a daemon: only on Events about its own Deployment if it writes them, on its Lease, and on the
+//! objects that it writes for other systems.
 
 use serde_json::Value as Json;
 
@@ -8,14 +8,14 @@ use berth_engine::hub_objects::rights::rights;
 use super::parameters::{Hub, HubObjects, Install};
 use super::{cluster_role, lease_rules, named, role, rule, service_account};
 
-/// The namespace of ClusterProfiles, where nobody says otherwise.
+/// The default namespace of ClusterProfiles.
 const PROFILES: &str = "fleet";
 
 pub fn access(install: &Install, hub: &Hub) -> Vec<Json> {
     let mut rules = Vec::new();
     if hub.events {
         rules.push(named(rule("apps", &["deployments"], &["get"]), &[&install.name]));
-        // A right to create cannot name the object.
+        // A rule for `create` cannot name the object.
         rules.push(rule("events.k8s.io", &["events"], &["create"]));
     }
     if hub.standby {
@@ -31,7 +31,7 @@ pub fn access(install: &Install, hub: &Hub) -> Vec<Json> {
     objects
 }
 
-/// Rules for the objects that others read. Placements are in any namespace, and so are their decisions.
+/// Returns the rules for objects that other systems read. Placements and their decisions may be in any namespace.
 fn object_rules(wanted: &HubObjects) -> Vec<Json> {
     let profiles = wanted.profiles.then(|| wanted.profiles_namespace.as_deref().unwrap_or(PROFILES));
     let needed = rights(&wanted.decisions, profiles).into_iter();

@@ -1,5 +1,5 @@
-//! The rights of a syncer: on the kinds of its folder everywhere, on its own records in its own namespace. A reporter only
-//! looks at these kinds, and at the object by which another program applies the folder.
+//! The rights of a syncer: on the kinds of its folder in all namespaces, and on its own records in its own namespace.
+//! A reporter only reads these kinds, and the object by which another program applies the folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,14 +9,14 @@ use super::parameters::{Install, Member, RBAC, Resource};
 use super::{cluster_binding, cluster_role, lease_rules, named, role, role_at, rule, service_account};
 use crate::appliers::{argocd, flux};
 
-/// Verbs on a folder's objects. A server-side apply is a patch, and a creation where the object is missing.
+/// The verbs on a folder's objects. A server-side apply is a patch, and also a creation if the object is missing.
 const WRITE: [&str; 6] = ["create", "delete", "get", "list", "patch", "watch"];
-/// The same where other accounts do the writing.
+/// The verbs if other accounts write the objects.
 const READ: [&str; 3] = ["get", "list", "watch"];
-/// The same where another program does the writing, which a reporter looks at now and then.
+/// The verbs if another program writes the objects, and a reporter reads them from time to time.
 const LOOK: [&str; 2] = ["get", "list"];
 
-/// The kinds that such a program leaves for berth to remove. A reporter lists them all, to find those that are left.
+/// The kinds that such a program leaves for berth to remove. A reporter lists them to find these objects.
 const GUARDED: [(&str, &str); 3] = [
     ("", "namespaces"),
     ("", "persistentvolumeclaims"),
@@ -94,12 +94,12 @@ pub fn usual_places(install: &Install) -> [Json; 2] {
     [flux::NAMESPACE, argocd::NAMESPACE].map(|namespace| metadata_at(install, namespace))
 }
 
-/// Returns the metadata of the binding to a role that people named.
+/// Returns the metadata of the binding to a role that the user named.
 pub fn objects_binding(install: &Install) -> Json {
     install.cluster_metadata(&format!("{}-objects", install.name))
 }
 
-/// Rules for the kinds of the folder, one for each group.
+/// Returns the rules for the kinds of the folder, one per group.
 fn cluster_rules(member: &Member) -> Vec<Json> {
     let kinds = member.kinds.iter().map(|Resource { group, plural }| (group.as_str(), plural.as_str()));
     let properties =
@@ -112,7 +112,7 @@ fn cluster_rules(member: &Member) -> Vec<Json> {
     }
     let verbs: &[&str] = if member.tenant_account.is_some() { &READ } else { &WRITE };
     let mut rules = rules_of(kinds.clone(), verbs);
-    // Often only the pods know why an object is not healthy.
+    // Often only the pods show why an object is unhealthy.
     if !kinds.clone().any(|kind| kind == ("", "pods")) {
         rules.push(rule("", &["pods"], &["list"]));
     }
@@ -128,7 +128,7 @@ fn cluster_rules(member: &Member) -> Vec<Json> {
     rules
 }
 
-/// Rules for kinds, one for each group.
+/// Returns the rules for kinds, one per group.
 fn rules_of<'a>(kinds: impl Iterator<Item = (&'a str, &'a str)>, verbs: &[&str]) -> Vec<Json> {
     let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for (group, plural) in kinds {
@@ -137,7 +137,7 @@ fn rules_of<'a>(kinds: impl Iterator<Item = (&'a str, &'a str)>, verbs: &[&str])
     groups.iter().map(|(group, plurals)| rule(group, &Vec::from_iter(plurals), verbs)).collect()
 }
 
-/// Rules for the syncer's own objects.
+/// Returns the rules for the syncer's own objects.
 fn own_rules(install: &Install, member: &Member) -> Vec<Json> {
     let records = [install.name.clone(), format!("{}-status", install.name)];
     let records: Vec<&str> = records.iter().map(String::as_str).collect();

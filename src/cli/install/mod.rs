@@ -1,8 +1,8 @@
-//! A daemon or a syncer, and its kinds → the manifests that run it in a cluster.
+//! The manifests that run a daemon or a syncer in a cluster.
 //!
-//! Pure, and the same bytes each time. Nobody gets more rights than the work asks for, and no credential
-//! is in a manifest: those are named by their Secret. The chart and the bases under `deploy/` give the same objects,
-//! which `tests/it/charts.rs` holds.
+//! Pure: equal inputs give equal bytes. No account gets more rights than its work needs, and manifests contain no
+//! credentials, only the names of their Secrets. `tests/it/charts.rs` checks that the chart and the bases under
+//! `deploy/` have the same objects.
 
 mod environment;
 mod hub;
@@ -23,16 +23,16 @@ pub use parameters::{
     Resource, Role, Statuses,
 };
 
-/// Objects that belong into one file.
+/// The objects of one file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct File {
     pub name: &'static str,
-    /// Notes for the reader, one a line.
+    /// Comments for the reader, one per line.
     pub about: Vec<String>,
     pub objects: Vec<Json>,
 }
 
-/// The files' names, of those too that are only made where asked for.
+/// The names of all files, including optional ones.
 pub const FILES: [&str; 4] =
     ["1-namespace.yaml", "2-access.yaml", "3-deployment.yaml", "4-network-policy.yaml"];
 
@@ -55,8 +55,8 @@ pub fn files(install: &Install) -> Vec<File> {
     files
 }
 
-/// Returns the names of objects that an earlier installation may have made, and this one does not. A binding that
-/// stayed would leave rights that nobody asks for any more.
+/// Returns the objects that an earlier installation may have created and this one does not need. A remaining binding
+/// would leave unused rights.
 pub fn unwanted(install: &Install) -> Vec<Json> {
     let named = |version: &str, kind: &str, metadata: Json| json!({"apiVersion": version, "kind": kind, "metadata": metadata});
     let rbac = format!("{}/v1", parameters::RBAC);
@@ -88,27 +88,27 @@ pub fn unwanted(install: &Install) -> Vec<Json> {
     optional
 }
 
-/// Returns the Secret with a deploy key, in SSH's text form. It belongs into no file with other objects.
+/// Returns the Secret with a deploy key, in SSH's text form. Its file must contain no other objects.
 pub fn deploy_key_secret(install: &Install, secret: &str, private_key: &str) -> Json {
     json!({"apiVersion": "v1", "kind": "Secret", "type": "Opaque",
         "metadata": install.metadata_of(secret), "stringData": {"key": private_key}})
 }
 
 fn namespace_of(install: &Install) -> Json {
-    // Nothing that berth runs needs more than the strictest profile gives.
+    // Everything that berth runs fits the strictest profile.
     json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {
         "name": install.namespace,
         "labels": {"pod-security.kubernetes.io/enforce": "restricted"},
     }})
 }
 
-/// Returns the account of the pods. Only pods that ask for its token get one.
+/// Returns the account of the pods. Its token is mounted only in pods that request it.
 fn service_account(install: &Install) -> Json {
     json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": install.metadata(),
         "automountServiceAccountToken": false})
 }
 
-/// Returns a ClusterRole of the installation's name, and its binding to the account.
+/// Returns a ClusterRole with the installation's name, and its binding to the account.
 fn cluster_role(install: &Install, rules: &[Json]) -> [Json; 2] {
     let metadata = install.cluster_metadata(&install.name);
     let version = format!("{}/v1", parameters::RBAC);
@@ -129,7 +129,7 @@ fn role(install: &Install, rules: &[Json]) -> [Json; 2] {
     role_at(install, install.metadata(), rules)
 }
 
-/// Returns the same for a Role in any namespace.
+/// Returns a Role in any namespace, and its binding to the account.
 fn role_at(install: &Install, metadata: Json, rules: &[Json]) -> [Json; 2] {
     let version = format!("{}/v1", parameters::RBAC);
     [
@@ -140,10 +140,10 @@ fn role_at(install: &Install, metadata: Json, rules: &[Json]) -> [Json; 2] {
     ]
 }
 
-/// Returns the rights on the Lease of the installation's name.
+/// Returns the rights on the Lease with the installation's name.
 fn lease_rules(install: &Install) -> [Json; 2] {
     let leases = |verbs| rule("coordination.k8s.io", &["leases"], verbs);
-    // A right to create cannot name the object: a POST has no name in its path.
+    // A rule for `create` cannot name the object, because a POST has no name in its path.
     [named(leases(&["get", "patch", "update"]), &[&install.name]), leases(&["create"])]
 }
 

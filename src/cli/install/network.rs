@@ -11,7 +11,7 @@ pub const METRICS: u16 = 9090;
 pub const WEBHOOK: u16 = 8080;
 pub const STATUS: u16 = 8081;
 
-/// The label of namespaces from which the metrics are scraped, as operator-sdk and kubebuilder have it.
+/// The label of namespaces from which metrics are scraped, as in operator-sdk and kubebuilder.
 pub const METRICS_LABEL: &str = "metrics";
 
 /// Returns the ports on which the process listens, by name.
@@ -20,7 +20,7 @@ pub fn ports(install: &Install) -> Vec<(&'static str, u16)> {
     std::iter::once(("metrics", METRICS)).chain(served).collect()
 }
 
-/// Returns the ports that a Service serves: the name of each, its number there, and the daemon's.
+/// Returns the ports of the Service: the name of each, its number in the Service, and in the daemon.
 fn served(install: &Install) -> Vec<(&'static str, u16, u16)> {
     let Role::Hub(hub) = &install.role else { return Vec::new() };
     let webhook = hub.webhook_secret.as_ref().map(|_| ("webhook", 80, WEBHOOK));
@@ -28,7 +28,7 @@ fn served(install: &Install) -> Vec<(&'static str, u16, u16)> {
     webhook.into_iter().chain(status).collect()
 }
 
-/// Returns the Service through which webhooks and statuses come, for an ingress before it.
+/// Returns the Service for webhooks and statuses, to be used by an ingress.
 pub fn service(install: &Install) -> Option<Json> {
     let served = served(install);
     let port = |(name, port, _): &(&str, u16, u16)| json!({"name": name, "port": port, "targetPort": name, "protocol": "TCP"});
@@ -41,9 +41,10 @@ pub fn service(install: &Install) -> Option<Json> {
     })
 }
 
-/// Returns the NetworkPolicy: in, the metrics from namespaces with a label, and the ports that a Service serves from
-/// everywhere; probes come from the node, which no policy keeps out; out, DNS, the Git servers, the API server where
-/// the process asks it, the registry, the ports where messages and statuses go, and the collector. To which hosts, no policy can say: it knows no names.
+/// Returns the NetworkPolicy. Incoming: metrics from namespaces with the label, and the Service's ports from
+/// anywhere. Probes come from the node, which no policy blocks. Outgoing: DNS, the Git servers, the API server if the
+/// process uses it, the registry, the ports of message and status addresses, and the collector. A policy cannot
+/// restrict these to hosts, because it knows no host names.
 pub fn network_policy(install: &Install, more: &BTreeSet<u16>) -> Json {
     let port = |protocol: &str, port: u16| json!({"protocol": protocol, "port": port});
     let api: &[u16] = if install.asks_the_api_server() { &[443, 6443] } else { &[] };

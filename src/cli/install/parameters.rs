@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use berth_engine::hub_objects::decisions::Form;
 
-/// The group of the kinds that grant rights.
+/// The API group of the kinds that grant rights.
 pub const RBAC: &str = "rbac.authorization.k8s.io";
 
 /// The parameters of one installation.
@@ -18,7 +18,7 @@ pub struct Install {
     pub image: String,
     /// The Secret with the credentials for the image's registry.
     pub pull_secret: Option<String>,
-    /// The repository, and how to get in.
+    /// The repository, and the access to it.
     pub remote: Remote,
     /// The allowed signers of commits, in the format of `ssh-keygen -Y verify`.
     pub allowed_signers: Option<String>,
@@ -28,9 +28,9 @@ pub struct Install {
     pub collector: Option<Collector>,
     /// Further environment variables.
     pub env: BTreeMap<String, String>,
-    /// As a quantity of Kubernetes, like the next one. `None`: the default of the role.
+    /// The memory limit as a quantity of Kubernetes. `None`: the default of the role.
     pub memory_limit: Option<String>,
-    /// The limit of the volume with the working copy.
+    /// The limit of the volume with the working copy, as a quantity.
     pub cache_limit: Option<String>,
     pub network: Network,
     pub role: Role,
@@ -46,41 +46,41 @@ pub enum Role {
 /// The settings of a daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hub {
-    /// The repository of the source alone, if there is one. Its hosts are known as those of the installation's own.
+    /// The repository that contains only the source, if there is one. Its hosts are known like those of `remote`.
     pub source_remote: Option<Remote>,
-    /// The branch that people edit. `None`: the one that the repository's HEAD names.
+    /// The source branch. `None`: the branch that the repository's HEAD names.
     pub source: Option<String>,
-    /// The name in signed commits.
+    /// The fleet's name in signed commits.
     pub fleet: Option<String>,
     /// True if the daemon writes Events about its own Deployment.
     pub events: bool,
-    /// True for two daemons, of which one publishes, by a Lease of the installation's name.
+    /// True for two daemons, of which the holder of the Lease with the installation's name publishes.
     pub standby: bool,
-    /// The Secret with `key`, which signs commits.
+    /// The Secret whose `key` signs commits.
     pub signing_secret: Option<String>,
-    /// The Secret with `secret`, which those who send webhooks know.
+    /// The Secret whose `secret` is known to the senders of webhooks.
     pub webhook_secret: Option<String>,
-    /// The Secret with `signers`, the keys of members that send their statuses.
+    /// The Secret whose `signers` are the keys of members that send their statuses.
     pub status_secret: Option<String>,
-    /// The Secret with `address`, to which messages go.
+    /// The Secret whose `address` receives messages.
     pub notify_secret: Option<String>,
-    /// The address of the registry that gets the clusters' folders.
+    /// The address of the registry to which clusters' folders are published.
     pub publish: Option<String>,
-    /// The Secret with `key`, which signs artifacts.
+    /// The Secret whose `key` signs artifacts.
     pub artifact_secret: Option<String>,
     pub objects: HubObjects,
 }
 
-/// The objects that a daemon writes for others into the cluster that it runs in.
+/// The objects that a daemon writes for other systems in its own cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HubObjects {
-    /// The kinds of PlacementDecisions, if some are written.
+    /// The kinds of PlacementDecisions to write, if any.
     pub decisions: Vec<Form>,
-    /// The namespace of all decisions. `None`: that of each placement.
+    /// The namespace of all decisions. `None`: the namespace of each placement.
     pub decisions_namespace: Option<String>,
     /// True if ClusterProfiles are written.
     pub profiles: bool,
-    /// The namespace of the ClusterProfiles. `None`: the daemon's own default.
+    /// The namespace of the ClusterProfiles. `None`: the daemon's default.
     pub profiles_namespace: Option<String>,
 }
 
@@ -95,43 +95,43 @@ impl HubObjects {
 pub struct Member {
     pub cluster: String,
     pub fleet: String,
-    /// The kinds of objects it works on.
+    /// The kinds of objects in its folder.
     pub kinds: BTreeSet<Resource>,
-    /// A role of the cluster that gives the rights on objects, in place of rules for the kinds.
+    /// A ClusterRole that grants the rights on objects, instead of rules for the kinds.
     pub cluster_role: Option<String>,
-    /// True if the syncer may grant rights that it does not have.
+    /// True if the syncer may grant rights that it does not have itself.
     pub escalate: bool,
-    /// The account in each namespace as which objects there are applied.
+    /// The account in each namespace that applies the objects there.
     pub tenant_account: Option<String>,
-    /// The objects in its namespace that hold local overrides.
+    /// The objects in its namespace that contain local overrides.
     pub overrides: Vec<Overrides>,
     /// True if the syncer reports the ClusterProperties of its cluster.
     pub cluster_properties: bool,
-    /// The daemon that takes statuses. `None`: they go to the repository.
+    /// The daemon to which statuses are sent. `None`: statuses go to the repository.
     pub statuses: Option<Statuses>,
-    /// The program that applies the folder, if it is another one: the process then reports how that one does.
+    /// Another program that applies the folder. The process then only reports the program's results.
     pub reporter: Option<Reporter>,
 }
 
-/// A daemon that takes statuses by POST.
+/// A daemon that accepts statuses by POST.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statuses {
     pub url: String,
     pub port: u16,
-    /// The Secret with `key`, which signs statuses. `None`: the key for the repository does.
+    /// The Secret whose `key` signs statuses. `None`: the key for the repository is used.
     pub secret: Option<String>,
 }
 
-/// A program that applies the folder, as its reporter sees it.
+/// Another program that applies the folder, and the objects for its reporter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reporter {
-    /// The program's name, as `berth sync --applier` takes it.
+    /// The program's name for `berth sync --applier`.
     pub program: String,
-    /// Namespace and name of the program's object for the folder, where it is not the usual one.
+    /// Namespace and name of the program's object for the folder, if it is not the usual one.
     pub object: Option<String>,
-    /// The objects of the program that are read. Empty if they are in another cluster.
+    /// The program's objects that the reporter reads. Empty if they are in another cluster.
     pub reads: Vec<Read>,
-    /// The Secret with `kubeconfig`, the way to the cluster that has them.
+    /// The Secret whose `kubeconfig` gives access to the cluster with these objects.
     pub kubeconfig_secret: Option<String>,
 }
 
@@ -143,35 +143,35 @@ pub struct Read {
     pub kinds: Vec<Resource>,
 }
 
-/// A container registry as a pod sees it.
+/// A pod's access to a container registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registry {
     pub port: u16,
     /// The Secret of type `kubernetes.io/dockerconfigjson` with the credentials.
     pub secret: Option<String>,
-    /// True if that Secret also holds `ca.crt`, the registry's authority.
+    /// True if that Secret also contains `ca.crt`, the registry's authority.
     pub own_authority: bool,
-    /// True for http.
+    /// Uses http.
     pub plain: bool,
 }
 
-/// A Git remote as a pod sees it.
+/// A pod's access to a Git remote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Remote {
     pub url: String,
     pub port: Option<u16>,
-    /// The Secret with `token`, or with `key` and `known_hosts`; and with `ca.crt` where one is asked for.
-    /// `None` if the server asks for no credentials.
+    /// The Secret with `token`, or with `key` and `known_hosts`; also with `ca.crt` if required. `None` if the server
+    /// needs no credentials.
     pub secret: Option<String>,
     pub ssh: bool,
     pub own_authority: bool,
-    /// True if the Secret has a key that berth made.
+    /// True if the Secret contains a key made by berth.
     pub deploy_key: bool,
-    /// The known hosts, where they are not in the Secret.
+    /// The known hosts, unless the Secret contains them.
     pub known_hosts: Option<String>,
 }
 
-/// A collector of OpenTelemetry as a pod sees it.
+/// A pod's access to an OpenTelemetry collector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Collector {
     pub url: String,
@@ -180,32 +180,32 @@ pub struct Collector {
     pub secret: Option<String>,
 }
 
-/// The limits of connections.
+/// The restriction of connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Network {
     Open,
-    /// Only what berth needs, and these ports.
+    /// Only the connections that berth needs, and these ports.
     Limited {
         ports: BTreeSet<u16>,
     },
 }
 
-/// A kind as rules of access name it.
+/// A kind as named in access rules.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Resource {
-    /// Empty for Kubernetes' core.
+    /// Empty for the core group.
     pub group: String,
     pub plural: String,
 }
 
-/// The origin of local overrides.
+/// The source of local overrides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overrides {
-    /// The text of the flag `berth sync --overrides-from`.
+    /// The value of the flag `berth sync --overrides-from`.
     pub text: String,
     /// `configmaps` or `secrets`.
     pub plural: String,
-    /// The object's name. `None`: all of its kind may be listed.
+    /// The object's name. `None`: all objects of the kind.
     pub name: Option<String>,
 }
 
@@ -217,7 +217,7 @@ impl Remote {
 }
 
 impl Member {
-    /// Reports whether some of these kinds grant rights.
+    /// Reports whether one of these kinds grants rights.
     pub(super) fn has_access_kinds(&self) -> bool {
         self.kinds.iter().any(|kind| kind.group == RBAC)
     }
@@ -228,12 +228,12 @@ impl Install {
         self.metadata_of(&self.name)
     }
 
-    /// The metadata of one more object in the namespace.
+    /// Returns the metadata of another object in the namespace.
     pub(super) fn metadata_of(&self, name: &str) -> Json {
         json!({"name": name, "namespace": self.namespace, "labels": self.labels()})
     }
 
-    /// The metadata of an object of the whole cluster.
+    /// Returns the metadata of a cluster-scoped object.
     pub(super) fn cluster_metadata(&self, name: &str) -> Json {
         json!({"name": name, "labels": self.labels()})
     }
@@ -246,7 +246,7 @@ impl Install {
         json!({"app.kubernetes.io/name": process, "app.kubernetes.io/instance": self.name})
     }
 
-    /// Reports whether the process talks to the API server of its cluster.
+    /// Reports whether the process uses the API server of its cluster.
     pub(super) fn asks_the_api_server(&self) -> bool {
         match &self.role {
             Role::Hub(hub) => hub.events || hub.standby || hub.objects.are_wanted(),

@@ -1,4 +1,4 @@
-//! The Deployment of either role, with no right that it does not need, and what goes with it.
+//! The Deployment of either role, with the least rights, and its accompanying objects.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use super::network::{ports, service};
 use super::parameters::{Hub, Install, Member, Role};
 use super::secrets::own_secrets;
 
-/// The user of the image, who is nobody's.
+/// The user in the image, without any rights.
 const USER: u32 = 65532;
 
-/// The folders in which the pod finds its Secrets' content, and its ConfigMap's.
+/// The folders where the pod's Secrets and ConfigMap are mounted.
 pub const CREDENTIALS: &str = "/etc/berth/git";
 pub const TRUST: &str = "/etc/berth/trust";
 
-/// The folder of caches, and the one in it that is berth's own.
+/// The folder of caches, and berth's own folder in it.
 pub const CACHES: &str = "/var/cache";
 const CACHE: &str = "/var/cache/berth";
 
@@ -26,15 +26,16 @@ struct Shape {
     command: &'static str,
     replicas: u8,
     strategy: &'static str,
-    /// The time in seconds for a clean end.
+    /// The time in seconds for a graceful end.
     grace: u16,
     cpu: &'static str,
     memory: [&'static str; 2],
     cache: &'static str,
 }
 
-/// Two daemons without a lease would compute everything twice and race for the branch, so that the old one ends before the new one
-/// begins. A pass in progress is finished first. Memory: docs/performance.md has 129 MiB for 100,000 manifests.
+/// Two daemons without a lease would compute everything twice and race for the branch, so the old one must end before
+/// the new one begins. It first finishes a pass in progress. Memory: docs/performance.md measured 129 MiB for 100,000
+/// manifests.
 const DAEMON: Shape = Shape {
     container: "run",
     command: "run",
@@ -46,10 +47,10 @@ const DAEMON: Shape = Shape {
     cache: "8Gi",
 };
 
-/// Two daemons with a lease: the other waits to take its place, and an upgrade too hands over.
+/// Two daemons with a lease: one waits to take over, also during an upgrade.
 const DAEMON_WITH_STANDBY: Shape = Shape { replicas: 2, strategy: "RollingUpdate", ..DAEMON };
 
-/// Two replicas: one works, the other waits to take its place. Memory: docs/performance.md has 48 MiB for 10,000
+/// Two replicas: one works, the other waits to take over. Memory: docs/performance.md measured 48 MiB for 10,000
 /// objects.
 const SYNCER: Shape = Shape {
     container: "sync",
@@ -62,7 +63,7 @@ const SYNCER: Shape = Shape {
     cache: "2Gi",
 };
 
-/// One replica: a reporter takes no lease, since it writes nothing.
+/// One replica: a reporter writes nothing, and so takes no lease.
 const REPORTER: Shape = Shape { replicas: 1, strategy: "Recreate", ..SYNCER };
 
 pub fn about(install: &Install) -> Vec<String> {
@@ -91,7 +92,7 @@ pub fn about(install: &Install) -> Vec<String> {
     lines
 }
 
-/// The keys that the Secret for the repository needs.
+/// Returns the keys required in the repository's Secret.
 fn secret_keys(install: &Install) -> Vec<&'static str> {
     let remote = &install.remote;
     let mut keys = if remote.ssh { vec!["key"] } else { vec!["token"] };
@@ -100,7 +101,7 @@ fn secret_keys(install: &Install) -> Vec<&'static str> {
     keys
 }
 
-/// Returns the ConfigMap of trusted hosts and keys, if there are some, the Deployment, its Service for webhooks and
+/// Returns the ConfigMap of trusted hosts and keys, if there are any, the Deployment, its Service for webhooks and
 /// statuses, and its disruption budget.
 pub fn objects(install: &Install) -> Vec<Json> {
     let mut objects = Vec::new();
@@ -111,7 +112,7 @@ pub fn objects(install: &Install) -> Vec<Json> {
     }
     objects.push(deployment(install));
     objects.extend(service(install));
-    // Of one replica too, one may always be away: no drain of a node waits for berth, whose state is in Git.
+    // Even a single replica may be evicted: draining a node must not wait for berth, whose state is in Git.
     objects.push(
         json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": install.metadata(),
         "spec": {"maxUnavailable": 1, "selector": {"matchLabels": install.labels()},
@@ -124,7 +125,7 @@ pub fn trust_name(install: &Install) -> String {
     format!("{}-trust", install.name)
 }
 
-/// Returns the texts of the ConfigMap by the names of their files.
+/// Returns the ConfigMap's texts by file name.
 fn trust(install: &Install) -> BTreeMap<&'static str, &String> {
     let files = [("allowed_signers", &install.allowed_signers), ("known_hosts", &install.remote.known_hosts)];
     files.into_iter().filter_map(|(name, text)| Some((name, text.as_ref()?))).collect()
@@ -151,7 +152,7 @@ fn deployment(install: &Install) -> Json {
             "readOnlyRootFilesystem": true,
             "capabilities": {"drop": ["ALL"]},
         },
-        // A process that waits for the lease is as ready as its holder.
+        // A process that waits for the lease is as ready as the holder.
         "ports": ports(install)
             .iter()
             .map(|(name, port)| json!({"name": name, "containerPort": port}))
@@ -167,7 +168,7 @@ fn deployment(install: &Install) -> Json {
     let mut pod = json!({
         "serviceAccountName": install.name,
         "automountServiceAccountToken": install.asks_the_api_server(),
-        // Variables by the names of Services could look like settings.
+        // Variables named after Services could be mistaken for settings.
         "enableServiceLinks": false,
         "terminationGracePeriodSeconds": shape.grace,
         "securityContext": {
@@ -210,7 +211,7 @@ fn volumes(install: &Install, shape: &Shape) -> (Vec<Json>, Vec<Json>) {
     let mut mounts =
         vec![json!({"name": "cache", "mountPath": CACHE}), json!({"name": "tmp", "mountPath": "/tmp"})];
     let mut volumes = vec![
-        // The working copy may hold what the fleet's Secrets hold; it is a cache.
+        // The working copy is a cache, and may contain the fleet's Secrets.
         json!({"name": "cache", "emptyDir": {"sizeLimit": cache}}),
         json!({"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}}),
     ];

@@ -1,22 +1,22 @@
-//! The Secrets of a pod beside the one for its repository.
+//! The Secrets of a pod other than the one for its repository.
 
 use super::parameters::{Hub, Install, Member, Remote, Role};
 
 /// The key of a pull secret.
 const DOCKER_CONFIG: &str = ".dockerconfigjson";
 
-/// The folder of the registry's credentials.
+/// The folder with the registry's credentials.
 pub const REGISTRY: &str = "/etc/berth/registry";
 
-/// A Secret with a file for the process.
+/// A Secret that is mounted as a file for the process.
 pub struct OwnSecret<'a> {
     pub secret: &'a str,
     pub about: &'static str,
     pub volume: &'static str,
     pub key: &'static str,
-    /// The variable with the file's path.
+    /// The variable for the file's path.
     pub variable: &'static str,
-    /// True if it also has the authority of its server.
+    /// True if it also contains the authority of its server.
     pub own_authority: bool,
 }
 
@@ -25,19 +25,19 @@ impl OwnSecret<'_> {
         format!("/etc/berth/{}", self.volume)
     }
 
-    /// Returns its sort, as `kubectl create secret` names it.
+    /// Returns its type for `kubectl create secret`.
     pub fn sort(&self) -> &'static str {
-        // A generic one with this key is refused where a pull secret is looked for.
+        // A pull secret must not be generic.
         if self.key == DOCKER_CONFIG { "docker-registry" } else { "generic" }
     }
 
-    /// Returns all keys that it needs.
+    /// Returns all required keys.
     pub fn keys(&self) -> Vec<&'static str> {
         std::iter::once(self.key).chain(self.own_authority.then_some("ca.crt")).collect()
     }
 }
 
-/// Returns the Secrets beside the one for the repository.
+/// Returns all Secrets other than the one for the repository.
 pub fn own_secrets(install: &Install) -> Vec<OwnSecret<'_>> {
     let collector = install.collector.as_ref().and_then(|collector| collector.secret.as_deref());
     let headers = SecretUse {
@@ -65,7 +65,7 @@ pub fn own_secrets(install: &Install) -> Vec<OwnSecret<'_>> {
     of_role.into_iter().chain([(login, credentials), (collector, headers)]).filter_map(own).collect()
 }
 
-/// The use of a Secret: its content, and the volume, the key and the variable by which the process gets it.
+/// The use of a Secret: its content, volume, key and variable.
 struct SecretUse {
     about: &'static str,
     volume: &'static str,

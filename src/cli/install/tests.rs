@@ -1,4 +1,4 @@
-//! The contents of the manifests, and those that must never be in them.
+//! The required and the forbidden contents of the manifests.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -79,7 +79,7 @@ fn only_who_is_told_to_may_hand_out_more_than_it_has() {
     member(&mut install).escalate = true;
     assert!(verbs(&install, "rbac.authorization.k8s.io", "roles").contains(&"escalate".to_owned()));
     assert!(files(&install)[1].about.join("\n").contains("administrator"));
-    // Without such objects nothing is to be handed out.
+    // Without such kinds in the folder, no rights need to be granted.
     member(&mut install).kinds.clear();
     assert!(!object(&install, "ClusterRole").to_string().contains("escalate"));
 }

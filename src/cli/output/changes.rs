@@ -1,4 +1,4 @@
-//! A plan as a list of changes, for people and programs: whole, on one screen, or line by line of one object.
+//! A plan as a list of changes, as text or JSON: complete, on one screen, or line by line for one object.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use berth_base::model::{Key, ObjectId, path};
 use berth_base::text::{counted, some_of};
 use berth_engine::plan::{Change, ClusterChange, Counts, ObjectChange, Plan, count};
 
-/// The plan for people.
+/// Returns the complete plan as text.
 pub(crate) fn plan_text(plan: &Plan, ui: &Ui) -> String {
     if plan.is_empty() {
         return "no changes\n".to_owned();
@@ -34,7 +34,7 @@ pub(crate) fn plan_text(plan: &Plan, ui: &Ui) -> String {
             let _ = writeln!(text, "cluster {name} {what}");
         }
     }
-    // Workloads that lose something are shown before those that do not.
+    // Workloads with removals come first.
     let mut workloads: Vec<_> = plan.workloads.iter().collect();
     workloads.sort_by_key(|(_, changes)| count(changes.iter()).removed == 0);
     for (key, changes) in workloads {
@@ -67,7 +67,7 @@ fn change_line(change: &ObjectChange, ui: &Ui) -> String {
     format!("{}\n", ui.tint(&line, tone))
 }
 
-/// A merge with conflicts, for programs.
+/// Returns the conflicts of a merge as JSON.
 pub(crate) fn conflicts_json(files: &[String]) -> Json {
     #[derive(Serialize)]
     struct MergeConflict<'a> {
@@ -76,7 +76,7 @@ pub(crate) fn conflicts_json(files: &[String]) -> Json {
     ResultKind::MergeConflict.of(&MergeConflict { conflicts: files })
 }
 
-/// A plan for programs.
+/// A plan as JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct PlanForm<'a> {
     pub(crate) counts: Counts,
@@ -86,7 +86,7 @@ pub(crate) struct PlanForm<'a> {
     pub(crate) placements: Vec<PlacementForm<'a>>,
 }
 
-/// A workload's changes. The optional fields are those of reports.
+/// A workload's changes as JSON. Only reports have the optional fields.
 #[derive(Debug, Serialize)]
 pub(crate) struct WorkloadForm<'a> {
     #[serde(flatten)]
@@ -104,7 +104,7 @@ pub(crate) struct PlacementForm<'a> {
     clusters: &'a ClusterChange,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) held: Option<bool>,
-    /// The reason of each cluster that comes or goes, where they are known.
+    /// The reason for each added or removed cluster, if reasons are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reasons: Option<Option<&'a BTreeMap<String, String>>>,
 }
@@ -117,7 +117,7 @@ pub(crate) struct ChangeForm<'a> {
     object: Option<String>,
     before: Option<String>,
     after: Option<String>,
-    /// It does not come with the first step.
+    /// True if the change comes after the first step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) later: Option<bool>,
 }
@@ -179,7 +179,7 @@ pub(crate) fn object_diff(
     after: Option<Vec<u8>>,
     ui: &Ui,
 ) -> String {
-    // A file that no decision accounts for has only its path.
+    // A file without a decision has only its path.
     let is_secret =
         change.object.as_deref().is_some_and(ObjectId::is_secret) || path::is_of_secret(&change.path);
     let title = format!("{}/{}", change.cluster, change.path);
@@ -193,7 +193,7 @@ pub(crate) fn object_diff(
     coloured(&before, &after, &title, ui)
 }
 
-/// The unified difference under a title.
+/// Returns the unified difference under a title.
 pub(crate) fn coloured(before: &str, after: &str, title: &str, ui: &Ui) -> String {
     let diff = TextDiff::from_lines(before, after);
     let mut shown = String::new();
@@ -209,10 +209,10 @@ pub(crate) fn coloured(before: &str, after: &str, title: &str, ui: &Ui) -> Strin
     shown
 }
 
-/// A plan of so many lines is shown whole.
+/// A plan of up to this many lines is shown completely.
 const SCREEN: usize = 40;
 
-/// The most workloads, and names of clusters, in a summary.
+/// The number of workloads, and of clusters' names, in a summary.
 const WORKLOADS: usize = 12;
 const NAMES: usize = 5;
 
@@ -224,11 +224,11 @@ pub enum Length {
     Screen(&'static str),
 }
 
-/// Renders the plan, and sums it up where it would not fit a screen.
+/// Returns the plan, or a summary if it does not fit on a screen.
 pub(crate) fn plan_of_length(plan: &Plan, length: Length, ui: &Ui) -> String {
     let Length::Screen(hint) = length else { return plan_text(plan, ui) };
     let counts = plan.counts();
-    // Each change is a line: a plan with more of them need not be written to see that it is too long.
+    // Each change takes a line, so the counts alone can show that the plan is too long.
     if counts.added + counts.changed + counts.removed <= SCREEN {
         let text = plan_text(plan, ui);
         if text.lines().count() <= SCREEN {
@@ -246,7 +246,7 @@ pub(crate) fn plan_of_length(plan: &Plan, length: Length, ui: &Ui) -> String {
     }
     let mut workloads: Vec<(&Key, Counts)> =
         plan.workloads.iter().map(|(key, changes)| (key, count(changes.iter()))).collect();
-    // What is removed matters most, then what concerns most clusters.
+    // Most removals first, then most clusters.
     workloads.sort_by_key(|(_, counts)| std::cmp::Reverse((counts.removed, counts.clusters)));
     text.push('\n');
     for (key, counts) in workloads.iter().take(WORKLOADS) {

@@ -1,4 +1,4 @@
-//! The workloads that the gate holds, and the deadlines that it foresees, for people and programs.
+//! The workloads held by the gate and the deadlines that it foresees, as text and JSON.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -43,7 +43,7 @@ pub(crate) fn held_title(held: &[Held]) -> String {
     format!("{workloads} held for approval: {}, the rest is published", stays(held))
 }
 
-/// Returns the way to approve what is held, and the line that does it. `None` where no approval is possible.
+/// Returns the way to approve the held workloads, and the line to use. `None` if no approval is possible.
 pub(crate) fn how_to_approve(held: &[Held]) -> Option<(&'static str, String)> {
     let one = held.iter().find(|one| one.has_own_reason())?;
     let how = "To reject, undo the change. To approve, end a commit's message on the source branch with this line \
@@ -52,11 +52,11 @@ pub(crate) fn how_to_approve(held: &[Held]) -> Option<(&'static str, String)> {
     Some((how, one.approval_of_all()))
 }
 
-/// The most approvals of single workloads that a text lists, and that one lists which is to fit a screen.
+/// The number of approvals for single workloads listed in a full text, and in one that must fit on a screen.
 pub(crate) const MOST_ALONE: usize = 30;
 pub(crate) const FEW_ALONE: usize = 5;
 
-/// The lines that approve only some of the held workloads; empty where one line approves all or nothing.
+/// Returns the lines that approve only some of the held workloads; empty if one line approves all or nothing.
 pub(crate) fn approvals_text(held: &[Held], most: usize) -> String {
     let mut alone: BTreeMap<String, Vec<&Key>> = BTreeMap::new();
     for one in held.iter().filter(|one| one.has_own_reason()) {
@@ -77,7 +77,7 @@ pub(crate) fn approvals_text(held: &[Held], most: usize) -> String {
     text
 }
 
-/// A deadline that takes copies of a workload, for programs.
+/// A deadline that removes copies of a workload, as JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct DeadlineForm<'a> {
     at: String,
@@ -96,7 +96,7 @@ impl<'a> DeadlineForm<'a> {
     }
 }
 
-/// A held workload, for programs.
+/// A held workload as JSON.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct HeldForm<'a> {

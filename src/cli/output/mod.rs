@@ -1,4 +1,4 @@
-//! The results of commands: the streams they go to, and their forms for people and programs.
+//! The results of commands: their streams, and their forms for people and programs.
 
 pub(crate) mod changes;
 pub(crate) mod held;

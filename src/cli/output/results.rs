@@ -1,5 +1,5 @@
-//! The results that programs read, and the formats that people choose from. Each result has a version and a kind, and
-//! a schema in `docs/schemas`.
+//! Machine-readable results, and the formats to choose from. Each result has a version, a kind and a schema in
+//! `docs/schemas`.
 
 use std::fmt::Display;
 
@@ -75,7 +75,7 @@ pub(crate) enum DocumentFormat {
     Json,
 }
 
-/// A diagnostic, for programs.
+/// A diagnostic as JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct DiagnosticForm<'a> {
     severity: &'static str,
@@ -84,7 +84,7 @@ pub(crate) struct DiagnosticForm<'a> {
     column: Option<u32>,
     message: &'a str,
     hint: Option<&'a str>,
-    /// It was not there before the change. Reports of plans have it.
+    /// True if it did not exist before the change. Only in reports of plans.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) new: Option<bool>,
 }

@@ -1,19 +1,19 @@
-//! Plain aligned columns, and sentences that are broken between words.
+//! Tables of aligned columns, and sentences broken between words.
 
 use super::ui::Ui;
 
-/// A column is not made narrower than this, where its words would allow it.
+/// The width below which no column is narrowed, unless its words are shorter.
 const NARROWEST: usize = 12;
 
-/// The blanks between columns.
+/// The spaces between columns.
 const GAP: usize = 2;
 
-/// Rows under a heading. On a terminal wide columns are broken between words, so that the rows fit.
+/// Formats rows under a heading. On a terminal, wide columns are broken between words to fit.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>], ui: &Ui) -> String {
     table_within(headings, rows, ui.out_width())
 }
 
-/// [`table`] for lines of so many characters, or any number.
+/// Like [`table`], for lines of up to `most` characters.
 fn table_within(headings: &[&str], rows: &[Vec<String>], most: Option<usize>) -> String {
     let headings: Vec<String> = headings.iter().map(|heading| (*heading).to_owned()).collect();
     let all: Vec<&Vec<String>> = std::iter::once(&headings).chain(rows).collect();
@@ -37,14 +37,14 @@ fn table_within(headings: &[&str], rows: &[Vec<String>], most: Option<usize>) ->
     text
 }
 
-/// The width of each column. Where the rows do not fit, the widest columns that can be broken become narrower.
+/// Returns the width of each column. If the rows do not fit, narrows the widest columns that can be broken.
 fn widths(rows: &[&Vec<String>], most: Option<usize>) -> Vec<usize> {
     let columns = rows.iter().map(|row| row.len()).max().unwrap_or_default();
     let cells = |column: usize| rows.iter().filter_map(move |row| row.get(column));
     let widest = |column: usize| cells(column).map(|cell| shown_width(cell)).max().unwrap_or_default();
     let mut widths: Vec<usize> = (0..columns).map(widest).collect();
     let least = |column: usize| {
-        // A colour would run on into the columns beside a broken cell.
+        // In a broken cell, a colour would continue into the neighbouring columns.
         if cells(column).any(|cell| cell.contains('\x1b')) {
             return widest(column);
         }
@@ -59,20 +59,20 @@ fn widths(rows: &[&Vec<String>], most: Option<usize>) -> Vec<usize> {
         let mut breakable: Vec<usize> = (0..columns).filter(|at| widths[*at] > least[*at]).collect();
         breakable.sort_by_key(|at| widths[*at]);
         let Some(at) = breakable.pop().filter(|_| over > 0) else { return widths };
-        // No narrower than the next one: then both give.
+        // Not narrower than the next column: then both are narrowed.
         let next = breakable.pop().map_or(0, |next| widths[next].saturating_sub(1));
         widths[at] = widths[at].saturating_sub(over).max(least[at]).max(next.min(widths[at] - 1));
     }
 }
 
-/// The width of a cell on a terminal. Colours take no room.
+/// Returns the width of a cell on a terminal. Colours take no space.
 pub(crate) fn shown_width(cell: &str) -> usize {
     let mut parts = cell.split("\x1b[");
     let first = parts.next().map_or(0, |part| part.chars().count());
     first + parts.map(|part| part.split_once('m').map_or(0, |(_, rest)| rest.chars().count())).sum::<usize>()
 }
 
-/// Breaks a text into lines of so many characters. A word that is longer stays whole: it may be a name to copy.
+/// Breaks a text into lines of up to `width` characters. Keeps longer words whole, since users may copy them.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut used = 0;
@@ -91,7 +91,7 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Breaks the lines of a text that are wider than this, and indents what follows. Commands to copy stay whole.
+/// Breaks lines that are too wide, and indents their continuations. Keeps commands to copy whole.
 pub(crate) fn fitted(text: &str, most: Option<usize>) -> String {
     let Some(most) = most else { return text.to_owned() };
     let lines = text.split('\n').map(|line| {
@@ -111,7 +111,7 @@ pub(crate) fn fitted(text: &str, most: Option<usize>) -> String {
 
 const INDENT: &str = "  ";
 
-/// Reports whether people copy a line into a shell: a hint, or the command in it.
+/// Reports whether users copy a line into a shell: a hint, or its command.
 fn is_to_copy(line: &str) -> bool {
     line.trim_start().starts_with("hint: ") || line.contains("git fetch ")
 }
@@ -139,14 +139,14 @@ mod tests {
             "CLUSTER  WHY\noslo     label env=prod is\n         required, the cluster has\n         env=prd\n"
         );
         assert!(text.lines().all(|line| line.chars().count() <= 34));
-        // Where nobody watches, nothing is broken.
+        // Without a terminal, nothing is broken.
         assert_eq!(table_within(&["CLUSTER", "WHY"], &rows, None).lines().count(), 2);
         let rows = [vec!["web".into(), "bergen, graz, lisbon, oslo, turin".into(), "Satisfied".into()]];
         assert_eq!(
             table_within(&["NAME", "CLUSTERS", "CONDITION"], &rows, Some(34)),
             "NAME  CLUSTERS           CONDITION\nweb   bergen, graz,      Satisfied\n      lisbon, oslo,\n      turin\n"
         );
-        // No word is broken, and no colour runs on.
+        // No word is broken, and no colour continues into another cell.
         let rows =
             [vec!["registry.example.com/web:1.5.0".into(), "\x1b[33mwaits for its turn\x1b[0m".into()]];
         assert_eq!(table_within(&["IMAGE", "STATE"], &rows, Some(20)).lines().count(), 2);

@@ -1,4 +1,4 @@
-//! A terminal's pager for long output, and a line at its end that shows the progress of long work.
+//! A terminal's pager for long output, and its progress line for long work.
 
 use std::fmt::Write;
 use std::io::Write as _;
@@ -12,13 +12,13 @@ use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, Prog
 use super::ui::Ui;
 use berth_base::progress::{Progress, Stage};
 
-/// Work that ends sooner shows nothing.
+/// Shorter work shows no progress line.
 const PATIENCE: Duration = Duration::from_millis(250);
 
-/// The time a line stays before it may change.
+/// The time for which a line stays before it may change.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// A line, and the thread that keeps it up to date. It is gone when this is dropped.
+/// A progress line, and the thread that updates it. Dropping it removes the line.
 #[derive(Debug)]
 pub(crate) struct Bar {
     line: Line,
@@ -27,7 +27,7 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// A line on the standard error. Where there can be no thread, there is no line.
+    /// Shows a line on the standard error. Without a thread, there is no line.
     pub fn start(progress: Progress) -> Bar {
         let line = Line::new(ProgressDrawTarget::hidden());
         let shown = line.clone();
@@ -37,7 +37,7 @@ impl Bar {
         Bar { line, end: Some(end), drawing }
     }
 
-    /// Takes the line away while something else is printed.
+    /// Hides the line while something else is printed.
     pub fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         self.line.bar.suspend(print)
     }
@@ -69,7 +69,7 @@ fn draw(mut line: Line, progress: &Progress, ended: &Receiver<()>) {
 #[derive(Clone, Debug)]
 struct Line {
     bar: ProgressBar,
-    /// The number of the stage it shows.
+    /// The number of the shown stage.
     number: u64,
 }
 
@@ -78,7 +78,7 @@ impl Line {
         Line { bar: ProgressBar::with_draw_target(None, target), number: 0 }
     }
 
-    /// Brings the line to a stage as it is now.
+    /// Updates the line to the present stage.
     fn show(&mut self, stage: Stage) {
         if stage.number == 0 {
             return;
@@ -97,13 +97,13 @@ impl Line {
     }
 }
 
-/// The style of a stage: amount, rate and time left where the total is known, else the amount so far.
+/// Returns the style of a stage: amount, rate and remaining time if the total is known, else only the amount.
 fn style(stage: Stage) -> ProgressStyle {
     let template = match stage.total {
         Some(_) => "{name} [{bar:16}] {counts}",
         None => "{spinner} {name}{counts}",
     };
-    // Both come with the style, so that no stage is drawn with the name or the end of the one before.
+    // Name and total come with the style, so that no stage is drawn with those of the previous one.
     let name = move |_: &ProgressState, out: &mut dyn Write| {
         let _ = out.write_str(stage.name);
     };
@@ -129,17 +129,17 @@ fn so_far(state: &ProgressState, out: &mut dyn Write) {
     let _ = write!(out, ", {:#}", HumanDuration(state.elapsed()));
 }
 
-/// Steps in a second, with a decimal where they are few.
+/// Writes steps per second, with a decimal if there are few.
 fn rate(state: &ProgressState) -> String {
     let rate = state.per_sec();
     if rate < 10.0 { format!("{rate:.1}/s") } else { format!("{}/s", HumanCount(rate as u64)) }
 }
 
-/// The exit code with which a shell tells that there is no such command.
+/// The exit code of a shell that does not find the command.
 const MISSING: i32 = 127;
 
-/// Shows a text in the pager: `BERTH_PAGER`, else `PAGER`, else `less`. Returns false where the text fits the
-/// screen, nobody watches, or the pager cannot be run.
+/// Shows a text in the pager: `BERTH_PAGER`, else `PAGER`, else `less`. Returns false if the text fits on the screen,
+/// stdout is not a terminal, or the pager cannot run.
 pub(super) fn page(text: &str, ui: &Ui) -> bool {
     let terminal = ui.out_is_terminal().then(terminal_size::terminal_size).flatten();
     let fits = terminal.is_none_or(|(_, rows)| text.lines().count() < usize::from(rows.0));
@@ -154,12 +154,12 @@ pub(super) fn page(text: &str, ui: &Ui) -> bool {
     let mut command = Command::new("sh");
     command.arg("-c").arg(&pager).stdin(Stdio::piped());
     if ui.environment().get("LESS").is_none() {
-        // Ends at once where the text fits, shows colours, and leaves the text on the screen.
+        // Ends at once if the text fits, shows colours, and leaves the text on the screen.
         command.env("LESS", "FRX");
     }
     let Ok(mut child) = command.spawn() else { return false };
     if let Some(mut input) = child.stdin.take() {
-        // Whoever leaves the pager early has seen enough.
+        // A user who leaves the pager early needs no more text.
         let _ = input.write_all(text.as_bytes());
     }
     child.wait().is_ok_and(|ended| ended.code() != Some(MISSING))
@@ -174,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// A terminal of one line.
+    /// A terminal with a single line.
     #[derive(Clone, Debug, Default)]
     struct Screen(Arc<Mutex<String>>);
 

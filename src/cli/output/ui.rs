@@ -1,4 +1,4 @@
-//! The one place that prints: data to stdout, everything else to stderr.
+//! The only place that prints: data to stdout, everything else to stderr.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -23,13 +23,13 @@ pub(crate) struct Ui {
     quiet: bool,
     colour_out: bool,
     colour_err: bool,
-    /// Progress of long work. Counts nothing where nobody looks.
+    /// The progress of long work. Counts nothing if nobody watches.
     progress: Progress,
-    /// Shows it while long work goes on.
+    /// Shows the progress of long work.
     bar: RefCell<Option<Bar>>,
-    /// The runner of a CI job takes lines of the output for commands.
+    /// True if a CI job's runner interprets lines of the output as commands.
     is_in_runner: bool,
-    /// The first error of writing to stdout; nothing is written after it.
+    /// The first failure to write to stdout. Nothing is written after it.
     failure: RefCell<Option<std::io::Error>>,
 }
 
@@ -91,7 +91,7 @@ impl Ui {
         }
     }
 
-    /// Returns this moment by the command's clock.
+    /// Returns the present moment by the command's clock.
     pub fn now(&self) -> Timestamp {
         self.clock.now()
     }
@@ -106,7 +106,7 @@ impl Ui {
         &self.streams
     }
 
-    /// Reports whether somebody reads stdout as it comes.
+    /// Reports whether stdout is a terminal.
     pub fn out_is_terminal(&self) -> bool {
         self.streams.out_is_terminal
     }
@@ -116,7 +116,7 @@ impl Ui {
         self.streams.out_is_terminal.then(terminal_width).flatten()
     }
 
-    /// Breaks sentences meant for stdout between words, where a terminal shows them.
+    /// Breaks sentences for stdout between words, if it is a terminal.
     pub fn prose(&self, text: &str) -> String {
         table::fitted(text, self.out_width())
     }
@@ -125,12 +125,12 @@ impl Ui {
     pub fn line_of_input(&self) -> std::io::Result<String> {
         let mut input = self.streams.input.lock().unwrap_or_else(PoisonError::into_inner);
         let mut line = String::new();
-        // A terminal gives one line at a time; what else follows is nobody's answer.
+        // A terminal delivers one line at a time; further input is ignored.
         BufReader::new(&mut *input).read_line(&mut line)?;
         Ok(line)
     }
 
-    /// Reads the standard input, up to so many bytes.
+    /// Reads the standard input, up to `most` bytes.
     pub fn input(&self, most: u64) -> std::io::Result<Vec<u8>> {
         let mut input = self.streams.input.lock().unwrap_or_else(PoisonError::into_inner);
         let mut bytes = Vec::new();
@@ -148,7 +148,7 @@ impl Ui {
         &self.progress
     }
 
-    /// Does long work that begins with this stage, and shows meanwhile how far it is where somebody looks.
+    /// Runs long work that begins with this stage, and shows its progress if somebody watches.
     pub fn watching<T>(&self, stage: &'static str, work: impl FnOnce() -> T) -> T {
         self.progress.begin(stage);
         self.bar.replace(self.progress.is_counting().then(|| Bar::start(self.progress.clone())));
@@ -157,7 +157,7 @@ impl Ui {
         done
     }
 
-    /// Prints, with no line of progress in the way.
+    /// Prints while the progress line is hidden.
     fn aside<T>(&self, print: impl FnOnce() -> T) -> T {
         match &*self.bar.borrow() {
             Some(bar) => bar.aside(print),
@@ -165,17 +165,17 @@ impl Ui {
         }
     }
 
-    /// Data. Where it cannot be written the command goes on: its work and its exit code stand.
+    /// Prints data. If printing fails, the command continues: its work and exit code are still valid.
     pub fn out(&self, text: &str) {
         self.write(&self.no_commands(harmless(text, self.colour_out)));
     }
 
-    /// Commands to the runner of a CI job, which annotate lines.
+    /// Prints commands to a CI job's runner, which annotate lines.
     pub fn workflow_commands(&self, commands: &str) {
         self.write(&harmless(commands, false));
     }
 
-    /// Data that may be longer than the screen, which somebody at a terminal reads in a pager.
+    /// Prints data that may be longer than the screen. On a terminal, a pager shows it.
     pub fn paged(&self, text: &str) {
         let text = harmless(text, self.colour_out);
         if self.failure.borrow().is_some() || !self.aside(|| terminal::page(&text, self)) {
@@ -183,12 +183,12 @@ impl Ui {
         }
     }
 
-    /// JSON data.
+    /// Prints JSON.
     pub fn json(&self, value: &serde_json::Value) {
         self.write(&json_for_terminals(&format!("{value:#}")));
     }
 
-    /// YAML data.
+    /// Prints YAML.
     pub fn yaml(&self, value: &serde_json::Value) {
         self.write(&berth_base::yaml::emit(value));
     }
@@ -215,12 +215,12 @@ impl Ui {
         }
     }
 
-    /// An error of the command itself.
+    /// Prints an error of the command itself.
     pub fn error(&self, error: &CommandError) {
         self.err(&tint_first_word(&error.to_string(), "error", Tone::Bad, self.colour_err));
     }
 
-    /// The first diagnostics of each severity, and how many more there are. Notes only where not quiet.
+    /// Prints the first diagnostics of each severity, and the number of further ones. `--quiet` hides notes.
     pub fn diagnostics(&self, diagnostics: &Diagnostics) {
         for diagnostic in diagnostics.shown() {
             if diagnostic.severity != Severity::Note || !self.quiet {
@@ -262,7 +262,7 @@ impl Ui {
         if self.is_in_runner { Cow::Owned(without_commands(&text)) } else { text }
     }
 
-    /// Colours text meant for stdout.
+    /// Colours text for stdout.
     pub(crate) fn tint(&self, text: &str, tone: Tone) -> String {
         paint(text, tone, self.colour_out)
     }
@@ -272,7 +272,7 @@ fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))
 }
 
-/// Results could not be written.
+/// Makes the error for results that could not be written.
 pub(crate) fn write_error(error: &std::io::Error) -> CommandError {
     CommandError::io("writing to the standard output", error)
 }
@@ -285,8 +285,8 @@ fn tint_first_word(text: &str, word: &str, tone: Tone, on: bool) -> String {
     if on { text.replacen(word, &paint(word, tone, true), 1) } else { text.to_owned() }
 }
 
-/// Text with the control characters of strangers (in names, subjects, messages) spelt out, so that no
-/// file of a fleet can command a terminal. Colours of berth's own stay.
+/// Escapes control characters of foreign text (in names, subjects, messages), so that no file of a fleet can control
+/// a terminal. Keeps berth's own colours.
 fn harmless(text: &str, colours: bool) -> Cow<'_, str> {
     let stays = |c: char| is_harmless(c) || c == '\n' || c == '\t';
     if text.chars().all(stays) {
@@ -307,8 +307,8 @@ fn harmless(text: &str, colours: bool) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Text whose lines the runners of GitHub, Gitea and Forgejo take for no commands: these begin with `::` after any
-/// white space, or have `##[` anywhere.
+/// Changes lines that the runners of GitHub, Gitea and Forgejo would interpret as commands: they begin with `::`
+/// after white space, or contain `##[` anywhere.
 fn without_commands(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -326,7 +326,7 @@ fn without_commands(text: &str) -> String {
     shown
 }
 
-/// JSON leaves some control characters as they are; they stand in strings only, so that escapes may replace them.
+/// Escapes control characters that JSON leaves unescaped. They occur only in strings, so escapes are valid.
 fn json_for_terminals(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,5 +1,5 @@
-//! The difference between what is published for a placement and what its source gives now, each cluster with
-//! the edit that made it where that can be told.
+//! The difference between a placement's published decision and the decision from its source now, with the edit behind
+//! each cluster's change if it can be determined.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -22,16 +22,16 @@ use berth_hub::inputs::current_state::{self, Place};
 use berth_hub::inputs::{PassInputs, Search};
 use berth_hub::publish::{self, Trailers};
 
-/// The most lines of one kind that are printed.
+/// The number of lines of one kind.
 const SHOWN: usize = 20;
 
-/// The most edits of other clusters that a cause names.
+/// The number of other clusters' edits in a cause.
 const OTHERS: usize = 3;
 
-/// The most publications with unreadable files to look behind. Each one costs reading a whole fleet.
+/// The number of publications with unreadable files to search beyond. Each requires reading a whole fleet.
 const MOST_UNREADABLE: usize = 20;
 
-/// The published side: the source commits that its decisions were made from, and what is held back.
+/// The published state, and the source commits from which its decisions were made.
 pub struct Published {
     path: PathBuf,
     repo: Repo,
@@ -70,7 +70,7 @@ pub enum GainOrLoss {
 }
 
 impl Published {
-    /// The published side of a folder; `None` where nothing is published, or no repository is there.
+    /// Reads the published state of a folder; `None` if nothing is published, or there is no repository.
     pub fn of(
         inputs: &PassInputs,
         path: &Path,
@@ -88,7 +88,7 @@ impl Published {
         Ok(Some(Published { path: path.to_owned(), repo, search, tip, held }))
     }
 
-    /// Compares the published decision with the next one; `None` where both pick the same clusters.
+    /// Compares the published decision with the next one; `None` if both pick the same clusters.
     pub fn difference(
         &self,
         key: &Key,
@@ -123,7 +123,7 @@ impl Published {
         }))
     }
 
-    /// The source commit that the published decision was made from, and its fleet where it is in this repository.
+    /// Returns the source commit of the published decision, and its fleet if this repository has it.
     fn earlier(&self, key: &Key) -> Result<(Option<CommitId>, Option<Shared<Fleet>>), CommandError> {
         let mut from = self.tip;
         let mut left = MOST_UNREADABLE;
@@ -134,7 +134,7 @@ impl Published {
             }
             let fleet =
                 PassInputs::revision(&self.path, &source.to_string(), None, None, &self.search)?.fleet();
-            // Where its file could not be read, the decision was made from an older form.
+            // If its file was unreadable, the decision was made from an older form.
             let file = fleet.placements.get(key).map(|placement| &*placement.origin.file);
             let is_older =
                 fleet.doubt.everything || file.is_some_and(|file| fleet.doubt.files.contains(file));
@@ -145,8 +145,8 @@ impl Published {
         }
     }
 
-    /// The source commit of the newest publication from here on in which the placement was not held back, and the
-    /// publication before it.
+    /// Returns the source commit of the newest publication, from here on, in which the placement was not held, and
+    /// the publication before it.
     fn source_of(
         &self,
         key: &Key,
@@ -170,8 +170,8 @@ impl Published {
     }
 }
 
-/// The edit without which the cluster's part would be the same, as far as both sources show it. `picked` are the
-/// clusters that the placement picked before or picks now.
+/// Returns the edit that changed the cluster's part, as far as both sources show it. `picked` are the clusters that
+/// the placement picked before or picks now.
 pub(crate) fn cause(
     key: &Key,
     cluster: &str,
@@ -214,7 +214,7 @@ pub(crate) fn cause(
         causes.extend(edited(&followed.key));
     }
     if causes.is_empty() {
-        // Replicas are divided, and places given, among all clusters that the placement picks.
+        // Replicas and places are distributed among all clusters that the placement picks.
         let others = picked.iter().filter(|other| *other != cluster);
         let mut edits = others.flat_map(|other| {
             let name = format!("cluster `{other}`");
@@ -234,7 +234,7 @@ pub(crate) fn cause(
     causes.join("; ")
 }
 
-/// The edit of a workload's objects, which may give its clusters another number of replicas.
+/// Returns the edit of a workload's objects, which may change its clusters' numbers of replicas.
 pub(crate) fn template_edit(key: &Key, before: &Fleet, after: &Fleet) -> Option<String> {
     let (was, is) = (before.workloads.get(key)?, after.workloads.get(key)?);
     let object = |template: &Template| (template.object.id.clone(), template.object.content.clone());
@@ -247,7 +247,7 @@ fn files(cluster: &Cluster) -> String {
     cluster.origins.iter().map(|origin| origin.file.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// The labels, claims and taints that differ.
+/// Describes the differing labels, claims and taints.
 fn cluster_edits(was: &Cluster, is: &Cluster) -> Vec<String> {
     let mut edits = Vec::new();
     for (what, was, is) in [("label", &was.labels, &is.labels), ("claim", &was.claims, &is.claims)] {
@@ -284,7 +284,7 @@ fn changed_keys<'a>(
 }
 
 impl Difference {
-    /// For people: what is held, and clusters with equal causes together.
+    /// Describes the held removal, and clusters grouped by cause.
     pub fn text(&self, ui: &Ui) -> String {
         let mut text = String::from("\n");
         if let Some(approval) = &self.held {

@@ -1,7 +1,6 @@
-//! The faults of a fleet before and after an edit → those that the edit brought in; fields that are surely misspelt, and
-//! changes that a hub would refuse.
+//! Finds the errors that an edit adds to a fleet, misspelt fields, and changes that a hub would refuse.
 //!
-//! Lines move when a file is edited, so an error is known by its file, the object it stands in, and its words.
+//! Editing a file moves its lines, so an error is identified by its file, its object and its message.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,7 +38,7 @@ impl Faults {
         Faults(faults)
     }
 
-    /// The errors that were not there, or not as often.
+    /// Returns the errors that are not among these, or that occur more often.
     pub(crate) fn not_among<'f>(
         mut self,
         found: &Diagnostics,
@@ -64,7 +63,7 @@ fn by_path<'f>(files: impl Iterator<Item = &'f (Arc<str>, Objects)>) -> BTreeMap
 fn fault(one: &Diagnostic, files: &BTreeMap<&str, &Objects>) -> Fault {
     let file = one.at.as_ref().map(|at| at.file.clone());
     let object = one.at.as_ref().and_then(|at| {
-        // The last that begins before it, of those in the document it stands in.
+        // The last document that begins before the error, among those that contain its line.
         let around = |found: &&Found| {
             found.lines.contains(&at.line) && (found.at.line, found.at.column) <= (at.line, at.column)
         };
@@ -75,7 +74,7 @@ fn fault(one: &Diagnostic, files: &BTreeMap<&str, &Objects>) -> Fault {
     (file, object, without_lines(&one.message))
 }
 
-/// A message without the lines and columns of places that it names: `file:3:1` is `file` wherever it moves to.
+/// Removes the lines and columns of places from a message: `file:3:1` becomes `file`.
 pub(crate) fn without_lines(message: &str) -> String {
     let mut parts = message.split(':');
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -89,12 +88,12 @@ pub(crate) fn without_lines(message: &str) -> String {
     text
 }
 
-/// The diagnostics of a source before a change, each without its line, by their number.
+/// The diagnostics of a source before a change, without their lines, with their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct StandingFaults(BTreeMap<(Severity, String, String), usize>);
 
 impl StandingFaults {
-    /// Reads the source before a change. The slips of these workloads are among the diagnostics.
+    /// Reads the source before a change. Includes misspelt fields of these workloads.
     pub fn of<'k>(
         before: SourceCommit<'_>,
         reports: Reports,
@@ -112,7 +111,7 @@ impl StandingFaults {
         Ok(standing)
     }
 
-    /// Takes those of a change that were there before, and not more often.
+    /// Returns the diagnostics that existed before the change, not more often than then.
     pub fn among(mut self, found: &Diagnostics) -> Diagnostics {
         let mut known = Diagnostics::new();
         for one in found.iter() {
@@ -130,7 +129,7 @@ fn standing_key(one: &Diagnostic) -> (Severity, String, String) {
     (one.severity, file, without_lines(&one.message))
 }
 
-/// Warnings for fields of built-in kinds that are surely misspelt, for every object of these workloads.
+/// Returns warnings for misspelt fields of built-in kinds, for every object of these workloads.
 pub(crate) fn misspelt_fields<'f>(
     workloads: impl Iterator<Item = &'f Workload>,
     tree: &SourceTree,
@@ -140,7 +139,7 @@ pub(crate) fn misspelt_fields<'f>(
     let templates = workloads.flat_map(|workload| &workload.templates);
     let mut seen = BTreeSet::new();
     let objects = templates.map(|template| &*template.object);
-    // Several placements may carry one object.
+    // Several placements may contain the same object.
     let objects: Vec<&Object> = objects.filter(|object| seen.insert((&object.origin, &object.id))).collect();
     let slips = parallel::map(&objects, |object| slips::slips(&object.content.to_json()));
     for (object, slips) in objects.into_iter().zip(slips) {
@@ -159,11 +158,11 @@ pub(crate) fn misspelt_fields<'f>(
     found
 }
 
-/// The place of the misspelt key, in the document itself or in its template.
+/// Returns the place of the misspelt key, in the document itself or in its template.
 fn place<'n>(nodes: impl Iterator<Item = &'n Node>, origin: &Pos, slip: &Slip) -> Option<Pos> {
     let start = Mark { line: origin.line, column: origin.column };
     let mut documents: Vec<&Node> = nodes.collect();
-    // The last document that begins no later than the object is described.
+    // The last document that does not begin after the object's description.
     documents.retain(|node| node.at <= start);
     let root = documents.into_iter().max_by_key(|node| node.at)?;
     let template = root.get("spec").and_then(|spec| spec.get("template"));

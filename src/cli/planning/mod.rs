@@ -1,4 +1,4 @@
-//! The effects of a change before it is published: rehearsed as the daemon would do it, compared with the current state,
+//! The effects of a change before it is published: computed as the daemon would, and compared with the current state,
 //! with another revision and with other branches.
 
 pub(crate) mod difference;

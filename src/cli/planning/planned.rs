@@ -1,4 +1,4 @@
-//! A change and its effect: computed for `plan` and `review` alike.
+//! A change and its effect, for `plan` and `review`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -65,18 +65,18 @@ pub(crate) enum FailOn {
 /// The revisions of a change.
 #[derive(Debug)]
 pub(crate) struct Revisions<'a> {
-    /// The revision whose state comes before the change, in place of the current state.
+    /// The revision whose state precedes the change, instead of the current state.
     pub base: Option<Revision>,
     pub head: Revision,
-    /// The branch to merge into, in place of the one that `run` reads.
+    /// The target branch, instead of the one that `run` reads.
     pub source: Option<&'a str>,
     pub is_merged: bool,
 }
 
-/// The change to plan, and where it begins.
+/// The change to plan, and its base.
 pub(crate) struct Asked {
     pub located: LocatedState,
-    /// The revision whose state comes before the change, in place of the current state.
+    /// The revision whose state precedes the change, instead of the current state.
     pub base: Option<Revision>,
     pub change: Change,
     /// The subject of the head's commit.
@@ -84,7 +84,7 @@ pub(crate) struct Asked {
 }
 
 impl StepArgs {
-    /// Finds the state that the plan goes on from.
+    /// Finds the state on which the plan is based.
     pub fn locate(&self, folder: &Path, repo: &Repo, ui: &Ui) -> Result<LocatedState, CommandError> {
         let search = self.state.search(folder)?;
         Ok(ui.watching("reading the current state", || LocatedState::find(repo, &search))?)
@@ -92,7 +92,7 @@ impl StepArgs {
 }
 
 impl Asked {
-    /// Merges the change. `on_conflicts` sees the files of a merge that fails for them.
+    /// Merges the change. If the merge has conflicts, calls `on_conflicts` with the files.
     pub fn gather(
         located: LocatedState,
         revisions: Revisions<'_>,
@@ -134,7 +134,7 @@ impl Asked {
         }
     }
 
-    /// The beginning and the change, in a few words.
+    /// Describes the base and the change briefly.
     pub fn words(&self) -> String {
         let upon = match &self.base {
             Some(base) => format!("{} on {}", base.name, self.located.words()),
@@ -143,13 +143,13 @@ impl Asked {
         format!("{upon} → {}", harmless_line(&self.change.words(&self.subject)))
     }
 
-    /// The source commit before the change.
+    /// Returns the source commit before the change.
     fn since(&self) -> Option<CommitId> {
         let published = || self.located.current.as_ref()?.trailers.source;
         self.base.as_ref().map(|base| base.commit).or_else(published)
     }
 
-    /// Returns the diagnostics that were there before the change. Notes alone are not worth a look at the source then.
+    /// Returns the diagnostics from before the change. If there are only notes, the earlier source is not read.
     fn standing<'k>(
         &self,
         args: &StepArgs,
@@ -161,7 +161,7 @@ impl Asked {
         let is_grave = |one: &Diagnostic| one.severity != Severity::Note;
         let into = self.change.into.as_ref().map(|into| into.commit);
         let base = self.base.as_ref().map(|base| base.commit);
-        // Where the source itself is planned, the change is what was not published yet.
+        // If the source itself is planned, the change is its unpublished part.
         let before = base.or(into.filter(|into| *into != self.change.source)).or_else(|| self.since());
         let before = before.filter(|before| repo.has_commit(*before));
         let Some(before) = before.filter(|_| found.iter().any(is_grave)) else {
@@ -176,7 +176,7 @@ impl Asked {
         Ok(standing.among(found))
     }
 
-    /// Judges whether `run` would go on from the current state. Gives its refusal, or a note.
+    /// Judges whether `run` would build on the current state. Returns its refusal, or a note.
     fn judge(
         &self,
         args: &StepArgs,
@@ -193,30 +193,30 @@ impl Asked {
 
 /// The effect of the change.
 pub(crate) struct Planned {
-    /// The state that this leads to, with what is held, and all that changes until then.
+    /// The final state including held workloads, and all changes until then.
     pub end: State,
     pub wanted: Plan,
-    /// The part that comes about, but for what earlier edits lead to.
+    /// The changes that will happen, without those of earlier edits.
     published: Plan,
-    /// The first step of that part.
+    /// The first step of these changes.
     now: Plan,
-    /// The changes that earlier edits lead to.
+    /// The changes of earlier edits.
     earlier: Plan,
     /// The workloads whose files are broken.
     staying: Vec<Key>,
     folded: FoldedPlan,
-    /// The edits, reports or time behind each change.
+    /// The edits, reports or times behind each change.
     causes: Causes,
     pub reasons: Reasons,
     pub step: NextCommit,
-    /// The rollouts that the change begins, or orders otherwise.
+    /// The rollouts that the change begins or affects.
     rollouts: Vec<Rollout>,
     /// The reasons why `run` would publish nothing.
     pub refused: Vec<CommandError>,
-    /// The current state is not trusted.
+    /// True if the current state is not trusted.
     is_untrusted: bool,
     pub diagnostics: Diagnostics,
-    /// Those that were there before the change.
+    /// The diagnostics from before the change.
     pub standing: Diagnostics,
 }
 
@@ -230,7 +230,7 @@ impl Planned {
     ) -> Result<Planned, CommandError> {
         let Rehearsed { mut step, refusals } = rehearsed;
         let mut diagnostics = step.diagnostics.clone();
-        // A plan has its own part for what is held.
+        // Held workloads have their own part of the plan.
         let held: Vec<Diagnostic> = step.held.iter().map(Held::diagnostic).collect();
         diagnostics.retain(|one| !held.contains(one));
         diagnostics.extend(asked.change.notes());
@@ -257,7 +257,7 @@ impl Planned {
         let reasons = Reasons::of(&wanted, &step);
         let causes = ui.watching("tracing causes", || step.inputs.causes(repo, &end, Built::end))?;
         let is_own = |key: &Key, cluster: &str| !causes.is_earlier(key, cluster);
-        // Held workloads have a part of their own.
+        // Held workloads have their own part of the plan.
         let without_held = plan(&step.inputs.current, &step.end);
         let (published, now) = (without_held.only(is_own), step.plan.only(is_own));
         let earlier = without_held.only(|key, cluster| causes.is_earlier(key, cluster));
@@ -285,7 +285,7 @@ impl Planned {
         Ok(planned)
     }
 
-    /// Prints the diagnostics. Warnings and notes that were there before the change are only counted.
+    /// Prints the diagnostics. Warnings and notes from before the change are only counted.
     pub fn show_diagnostics(&self, is_whole: bool, ui: &Ui) {
         let is_left_out = |one: &Diagnostic| {
             !is_whole
@@ -303,7 +303,7 @@ impl Planned {
         }
     }
 
-    /// Folds some of the changes.
+    /// Groups some of the changes.
     pub fn fold(&self, repo: &Repo, changes: &Plan) -> FoldedPlan {
         let Planned { causes, reasons, step, .. } = self;
         let held: BTreeMap<&Key, &Held> = step.held.iter().map(|held| (&held.key, held)).collect();
@@ -319,7 +319,7 @@ impl Planned {
         })
     }
 
-    /// Reports whether a cluster gets a change later than with the first step.
+    /// Reports whether a cluster gets a change after the first step.
     pub fn is_later(&self, change: &ObjectChange) -> bool {
         let folder = |state: &State| state.folders.get(&*change.cluster)?.get(&change.path).copied();
         folder(&self.step.built.state) != folder(&self.end)
@@ -347,7 +347,7 @@ impl Planned {
         }
     }
 
-    /// The code to end with.
+    /// Returns the exit code.
     pub fn exit(&self, fail_on: &[FailOn]) -> Exit {
         let counts = self.published.counts();
         let placements = &self.published.placements;
@@ -355,7 +355,7 @@ impl Planned {
         let policy = self.step.policy.diagnostics();
         let all = || self.diagnostics.iter().chain(policy.iter());
         let has_warnings = all().any(|one| one.severity == Severity::Warning);
-        // A cluster that a decision no longer names is one in which its readers remove what they have.
+        // If a decision no longer names a cluster, its readers remove their objects there.
         let loses = placements.values().any(|change| !change.lost.is_empty());
         let fleet = self.causes.of_fleet(&self.step.built.fleet);
         let loses = loses || !fleet.lost.is_empty();
@@ -378,7 +378,7 @@ impl Planned {
     }
 }
 
-/// Returns the workloads that keep their last good form, since their files are broken.
+/// Returns the workloads that keep their last good form, because their files are broken.
 fn staying(step: &NextCommit) -> Vec<Key> {
     let kept = &step.built.desired.kept;
     let workloads = step.built.fleet.workloads.values();

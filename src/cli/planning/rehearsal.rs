@@ -1,4 +1,4 @@
-//! The step that merging a revision would lead to: computed as the daemon does it, and not published.
+//! Rehearses the step after merging a revision: computes it as the daemon would, without publishing it.
 
 use crate::process::exit::{CommandError, Exit};
 use berth_base::diag::{Diagnostic, Diagnostics};
@@ -10,14 +10,14 @@ use berth_hub::inputs::{BuildCache, LocatedState, current_state};
 use berth_hub::next_commit::{self, Exemptions, NextCommit, NextCommitError, StepInputs};
 use berth_hub::publish::{CurrentState, Processed, Published};
 
-/// A revision, in its user's words.
+/// A revision, with the name that the user gave.
 #[derive(Clone, Debug)]
 pub(crate) struct Revision {
     pub name: String,
     pub commit: CommitId,
 }
 
-/// The revision to rehearse, and what it is merged into.
+/// The revision to rehearse, and the target of its merge.
 #[derive(Clone, Debug)]
 pub struct Change {
     pub head: Revision,
@@ -33,15 +33,15 @@ pub(crate) struct Rehearsal<'a> {
     pub repo: &'a Repo,
     pub located: &'a LocatedState,
     pub limits: Limits,
-    /// The moment to decide for, in place of the one that the step's inputs give.
+    /// The moment to decide for, instead of the one from the step's inputs.
     pub at: Option<Timestamp>,
     /// This moment, by the command's clock.
     pub clock: Timestamp,
-    /// A first state may be made although a remote's was not fetched.
+    /// Allows a first state even if a remote's state was not fetched.
     pub first: bool,
 }
 
-/// The outcome of a rehearsed step.
+/// The result of a rehearsed step.
 #[derive(Debug)]
 pub(crate) struct Rehearsed {
     pub step: NextCommit,
@@ -49,11 +49,11 @@ pub(crate) struct Rehearsed {
     pub refusals: Vec<NextCommitError>,
 }
 
-/// The outcome of merging a head.
+/// The result of merging a head.
 #[derive(Debug)]
 pub(crate) enum Merging {
     Done(Change),
-    /// The two sides changed these files in ways that do not go together.
+    /// Both sides changed these files in conflicting ways.
     Conflicts {
         head: Revision,
         into: Revision,
@@ -61,7 +61,7 @@ pub(crate) enum Merging {
     },
 }
 
-/// The error of a merge with conflicts.
+/// Makes the error of a merge with conflicts.
 pub fn conflict(head: &Revision, into: &Revision, files: &[String]) -> CommandError {
     let (head, into) = (&head.name, &into.name);
     let count = counted(files.len(), "file");
@@ -70,7 +70,7 @@ pub fn conflict(head: &Revision, into: &Revision, files: &[String]) -> CommandEr
     CommandError::new(Exit::Faulty, message).hint(hint)
 }
 
-/// Finds the branch that a head would be merged into: the source, as this clone knows it.
+/// Finds the target of a merge: the source branch, as far as this clone knows it.
 pub(crate) fn source_tip(
     repo: &Repo,
     located: &LocatedState,
@@ -103,11 +103,11 @@ pub(crate) fn source_tip(
             });
         }
     }
-    // What was seen last is part of the source, whatever that is called.
+    // The commit processed last is part of the source, whatever its branch is called.
     Ok(last.map(|commit| Revision { name: format!("the published source ({})", commit.short()), commit }))
 }
 
-/// The newest commit of a branch that this clone knows, `last` being one that the branch had.
+/// Returns the newest commit of a branch known to this clone. `last` is an earlier commit of the branch.
 fn branch_tip(
     repo: &Repo,
     remote: Option<&str>,
@@ -117,7 +117,7 @@ fn branch_tip(
     let tracking = remote.map(|remote| repo.tracking_ref(remote, branch)).transpose()?;
     for place in tracking.iter().map(String::as_str).chain([branch]) {
         let Some(mut commit) = repo.read_ref(place)? else { continue };
-        // A branch that was fetched before the state is behind what was published.
+        // A branch fetched before the state may be older than the published source.
         if let Some(last) = last.filter(|_| remote.is_some())
             && repo.is_same_or_after(last, commit)?
         {
@@ -128,7 +128,7 @@ fn branch_tip(
     Ok(None)
 }
 
-/// Merges a head as a forge would. Nothing is merged where there is nothing to merge into.
+/// Merges a head as a forge would. Merges nothing if there is no target.
 pub fn merge(
     repo: &Repo,
     located: &LocatedState,
@@ -167,7 +167,7 @@ pub fn merge(
 }
 
 impl Change {
-    /// The change in a few words.
+    /// Describes the change briefly.
     pub fn words(&self, subject: &str) -> String {
         let head = format!("`{}` ({}: {subject})", self.head.name, self.head.commit.short());
         match &self.into {
@@ -179,7 +179,7 @@ impl Change {
         }
     }
 
-    /// Says what the head lacks.
+    /// Describes the commits that the head lacks.
     pub fn notes(&self) -> Option<Diagnostic> {
         let into = self.into.as_ref().filter(|_| self.behind > 0)?;
         let behind = counted(self.behind, "commit");
@@ -189,7 +189,7 @@ impl Change {
 }
 
 impl Rehearsal<'_> {
-    /// Rehearses a change from the current state.
+    /// Rehearses a change on the current state.
     pub fn change(&self, change: &Change) -> Result<Rehearsed, CommandError> {
         self.refuse_cut(change.source)?;
         let (current, processed) = (self.located.current.as_ref(), self.located.processed.as_ref());
@@ -197,7 +197,7 @@ impl Rehearsal<'_> {
         self.step((&change.head.name, change.source), current, processed, exemptions)
     }
 
-    /// Rehearses a change from the state that another revision gives, whatever is published now.
+    /// Rehearses a change on the state of another revision, whatever is published now.
     pub(crate) fn change_upon(&self, base: &Revision, change: &Change) -> Result<Rehearsed, CommandError> {
         self.refuse_cut(change.source)?;
         let (current, processed) = (self.located.current.as_ref(), self.located.processed.as_ref());
@@ -217,7 +217,7 @@ impl Rehearsal<'_> {
         Ok(after)
     }
 
-    /// Refuses histories that were cut off: what a gate, rules and approvals read there would be missing.
+    /// Refuses a truncated history: the gate, rules and approvals would lack commits.
     fn refuse_cut(&self, source: CommitId) -> Result<(), CommandError> {
         let Some(current) = &self.located.current else { return Ok(()) };
         let cut = |what: &str| current_state::cut_off(self.repo, self.located.remote.as_deref(), what);
@@ -260,7 +260,7 @@ impl Rehearsal<'_> {
     }
 }
 
-/// The state after a step, as if it had been published, and what would be known of its source.
+/// Returns the state after a step as if it had been published, and the record of its source.
 fn follow(
     source: CommitId,
     step: NextCommit,
@@ -285,7 +285,7 @@ fn follow(
     (current, processed)
 }
 
-/// Files of the working tree that no plan of HEAD shows.
+/// Warns about files of the working tree that differ from HEAD, because no plan of HEAD includes them.
 pub fn uncommitted(repo: &Repo) -> Result<Diagnostics, CommandError> {
     const SHOWN: usize = 5;
     let mut found = Diagnostics::new();

@@ -21,15 +21,15 @@ use berth_hub::inputs::gate_inputs::rules_of;
 use berth_hub::inputs::{PassInputs, Search, SourceCommit, current_state};
 use berth_hub::publish::{CurrentState, Trailers};
 
-/// The most clusters in one line.
+/// The number of clusters in a line.
 const NAMES: usize = 10;
 
-/// A revision of the source with its decisions: as published or, where the revision was never published, as its
-/// files and the facts of the publication before it give them.
+/// A revision of the source with its decisions: the published ones or, if the revision was never published, those
+/// that follow from its files and the facts of the preceding publication.
 pub(crate) struct Then {
     commit: CommitId,
     subject: String,
-    /// The number of the publication that the facts are from.
+    /// The sequence of the publication with the facts.
     sequence: Option<u64>,
     inputs: PassInputs,
     fleet: Shared<Fleet>,
@@ -42,12 +42,12 @@ pub(crate) struct Since {
     words: String,
     commit: CommitId,
     sequence: Option<u64>,
-    /// The number of clusters picked then; `None` where there was no such placement.
+    /// The number of clusters picked then; `None` if the placement did not exist.
     picked: Option<usize>,
     clusters: Vec<ClusterChange>,
 }
 
-/// One cluster that came, went, or has another number of replicas.
+/// A cluster that was added or removed, or has another number of replicas.
 #[derive(Debug)]
 struct ClusterChange {
     name: String,
@@ -55,7 +55,7 @@ struct ClusterChange {
     /// The reasons for picking the cluster or not.
     then: String,
     now: String,
-    /// The edit behind it, as far as both sources tell.
+    /// The edit behind the change, as far as both sources show it.
     cause: String,
 }
 
@@ -97,7 +97,7 @@ impl Then {
         })
     }
 
-    /// Compares a placement's decision with the one of now, of which the trace and the fleet are given.
+    /// Compares a placement's decision with the present one, given by its trace and fleet.
     pub fn compared(&self, key: &Key, trace: &Trace, now: Option<&Decision>, fleet: &Fleet) -> Since {
         let then = self.decisions.get(key);
         let inputs = &self.inputs;
@@ -141,7 +141,7 @@ impl Then {
     }
 }
 
-/// The publication of a source commit, or of the nearest commit before it.
+/// Returns the publication of a source commit, or of the nearest earlier commit.
 fn publication_of(repo: &Repo, tip: CommitId, source: CommitId) -> Result<Option<CommitId>, CommandError> {
     for commit in repo.first_parents(tip) {
         let published = Trailers::read(&commit.message).and_then(|trailers| trailers.source);
@@ -166,12 +166,12 @@ fn reason(trace: Option<&Trace>, cluster: &str, is_unknown: bool) -> String {
 }
 
 impl Since {
-    /// Leaves out all clusters but one.
+    /// Keeps only one cluster.
     pub fn narrow(&mut self, cluster: &str) {
         self.clusters.retain(|one| one.name == cluster);
     }
 
-    /// For people: clusters with equal changes together.
+    /// Describes the changes, with equal clusters grouped.
     pub fn text(&self, ui: &Ui) -> String {
         let number = self.sequence.map_or_else(String::new, |number| format!(", number {number}"));
         let picked = match self.picked {

@@ -1,4 +1,4 @@
-//! Several open branches planned together: what comes about only in the combination, and what no longer does.
+//! Plans several open branches together: effects of the combination alone, and lost effects.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ struct Branch {
 /// A diagnostic without its line, which other edits of the file move.
 type Fault = (Severity, String, String);
 
-/// Merges branches into a change, one after the other, and rehearses each of them alone.
+/// Merges branches into a change, one after another, and rehearses each alone.
 pub(crate) fn combine(
     args: &StepArgs,
     repo: &Repo,
@@ -96,7 +96,7 @@ impl Alone {
         Ok(Conflict { between: [listed(&names), head.name.clone()], files })
     }
 
-    /// Compares the combination with the branches alone.
+    /// Compares the combination with each branch alone.
     pub fn compared(self, repo: &Repo, planned: &Planned) -> Together {
         let Alone { branches, conflicts } = self;
         let plans: Vec<&Plan> = branches.iter().map(|branch| &branch.wanted).collect();
@@ -135,7 +135,7 @@ fn fault(one: &Diagnostic) -> Fault {
     (one.severity, file, one.message.clone())
 }
 
-/// The changes of a plan that no other plan has. Objects that both change are no difference.
+/// Returns the changes of a plan that are in no other plan. An object changed by both does not count.
 fn beyond(plan: &Plan, others: &[&Plan]) -> Plan {
     let mut found = plan.clone();
     let objects: BTreeSet<_> = others

@@ -1,6 +1,6 @@
 //! Exit codes and hints of the libraries' errors, and of faults in the arguments.
 //!
-//! The only place that assigns them, so that a fault ends every command with the same code.
+//! Nothing else assigns them, so that an error gives every command the same code.
 
 use super::exit::{CommandError, Exit};
 use berth_base::model::ContentError;
@@ -30,7 +30,7 @@ fn of_publish(error: &PublishError) -> Exit {
     match error {
         PublishError::Raced { .. } => Exit::Raced,
         PublishError::Git(error) => of_git(error),
-        // The others are refusals: a person must look.
+        // The others are refusals, which a person must resolve.
         _ => Exit::Held,
     }
 }
@@ -260,7 +260,7 @@ pub(crate) fn of_usage(error: &clap::Error) -> CommandError {
     CommandError::usage(in_backquotes(&message.join(" "))).hint(in_backquotes(&hint))
 }
 
-/// clap quotes words with apostrophes, berth with backquotes.
+/// clap quotes words with apostrophes; berth uses backquotes.
 fn in_backquotes(text: &str) -> String {
     let mut shown = String::new();
     let mut is_open = false;

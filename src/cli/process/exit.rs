@@ -1,4 +1,4 @@
-//! Exit codes, the one error type of commands, and the report of a panic, which is a bug with a code of its own.
+//! Exit codes, the error type of commands, and the report of a panic, which is a bug with its own code.
 
 use std::any::Any;
 use std::backtrace::{Backtrace, BacktraceStatus};
@@ -18,13 +18,13 @@ pub enum Exit {
     /// The fleet has errors.
     Faulty,
     Usage,
-    /// Differences, or a failed proof, where asked to fail on them.
+    /// Differences or a failed proof, if requested to fail on them.
     Different,
-    /// Lost the race for the rendered branch, after retries, or another syncer is at work.
+    /// Lost the race for the rendered branch even after retries, or another syncer is at work.
     Raced,
     /// Held for approval.
     Held,
-    /// A repository, remote or cluster cannot be reached.
+    /// A repository, remote or cluster is unreachable.
     Unreachable,
     /// Applied, but unhealthy, or not in sync in time.
     Unhealthy,
@@ -47,7 +47,7 @@ impl Exit {
         }
     }
 
-    /// Returns the code that matters most where several apply.
+    /// Returns the more important of two codes.
     #[must_use]
     pub fn worst(self, other: Exit) -> Exit {
         const ORDER: [Exit; 9] = [
@@ -82,7 +82,7 @@ impl Exit {
                                     a bug in berth";
 }
 
-/// A command that could not do its work.
+/// The failure of a command.
 #[derive(Debug)]
 pub struct CommandError {
     pub exit: Exit,
@@ -105,13 +105,13 @@ impl CommandError {
         self
     }
 
-    /// A file system error, with what was being done.
+    /// Makes a file system error, with the failed action.
     pub fn io(doing: impl fmt::Display, error: &std::io::Error) -> CommandError {
         CommandError::new(Exit::Unreachable, format!("{doing}: {error}"))
     }
 }
 
-/// Refuses the first of these flags that is given. `place` says where it would have no effect.
+/// Refuses the first of these flags that is given. `place` names the context in which it has no effect.
 pub fn refuse_flags(flags: &[(&str, bool)], place: &str, hint: &str) -> Result<(), CommandError> {
     match flags.iter().find(|(_, is_given)| *is_given) {
         Some((flag, _)) => Err(CommandError::usage(format!("{flag} has no effect {place}")).hint(hint)),
@@ -129,7 +129,7 @@ impl fmt::Display for CommandError {
     }
 }
 
-/// From now on every panic of the process, on any thread, says where it was.
+/// Makes every panic of the process, on any thread, print its place.
 pub(crate) fn report_panics() {
     std::panic::set_hook(Box::new(report));
 }
@@ -160,7 +160,7 @@ fn words(payload: &(dyn Any + Send)) -> &str {
     }
 }
 
-/// A fleet with errors ends with its own exit code.
+/// Returns the exit code for a fleet, which depends on whether it has errors.
 pub(crate) fn exit_for(diagnostics: &Diagnostics) -> Exit {
     if diagnostics.has_errors() { Exit::Faulty } else { Exit::Done }
 }

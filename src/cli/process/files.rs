@@ -1,4 +1,4 @@
-//! Writing files and the folders they are in, with what was being done in every error.
+//! Writing files and their folders. Every error names the failed action.
 
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::exit::CommandError;
 use berth_base::backoff::chance;
 
-/// Writes a file, and makes the folders on the way to it.
+/// Writes a file, and creates its parent folders.
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
     if let Some(parent) = path.parent() {
         create_folder(parent)?;
@@ -20,12 +20,12 @@ pub(crate) fn create_folder(path: &Path) -> Result<(), CommandError> {
         .map_err(|error| CommandError::io(format!("creating {}", path.display()), &error))
 }
 
-/// Writes a file that is not there yet. One that is there stays as it is, which is an error.
+/// Writes a new file. Fails if it exists, and leaves it unchanged.
 pub(crate) fn write_new(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
     write_new_with(std::fs::OpenOptions::new(), path, bytes)
 }
 
-/// The same of a file that only its owner may read.
+/// Like [`write_new`], for a file that only its owner can read.
 pub(crate) fn write_private(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
     let mut options = std::fs::OpenOptions::new();
     #[cfg(unix)]
@@ -55,7 +55,8 @@ pub(crate) fn already_there(path: &Path) -> CommandError {
     error.hint("move it, or write to another place; nothing was written to it")
 }
 
-/// Puts other bytes into a file that still holds what was read. A crash leaves the old or the new ones.
+/// Replaces the bytes of a file, if it is unchanged since it was read. A crash leaves either the old or the new
+/// bytes.
 pub fn replace(path: &Path, before: &[u8], after: impl AsRef<[u8]>) -> Result<(), CommandError> {
     unchanged(path, before)?;
     let doing = format!("writing {}", path.display());
@@ -63,7 +64,7 @@ pub fn replace(path: &Path, before: &[u8], after: impl AsRef<[u8]>) -> Result<()
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let aside = path.with_file_name(format!(".{name}.berth-new"));
     let permissions = std::fs::metadata(path).map_err(failed)?.permissions();
-    // What an earlier crash, or somebody else, left there.
+    // Removes a leftover of an earlier crash or another process.
     let _ = std::fs::remove_file(&aside);
     let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&aside);
     file.and_then(|mut file| file.write_all(after.as_ref())).map_err(failed)?;
@@ -74,7 +75,7 @@ pub fn replace(path: &Path, before: &[u8], after: impl AsRef<[u8]>) -> Result<()
     })
 }
 
-/// Deletes a file that still holds what was read.
+/// Deletes a file, if it is unchanged since it was read.
 pub fn delete(path: &Path, before: &[u8]) -> Result<(), CommandError> {
     unchanged(path, before)?;
     std::fs::remove_file(path)
@@ -91,7 +92,7 @@ fn unchanged(path: &Path, before: &[u8]) -> Result<(), CommandError> {
     Err(CommandError::new(super::exit::Exit::Raced, message).hint("try again; nothing was written to it"))
 }
 
-/// Refuses a path below a folder that leads through a symbolic link: it could lead anywhere.
+/// Refuses a path below a folder that leads through a symbolic link, whose target could be anywhere.
 pub(crate) fn refuse_links(folder: &Path, below: &str) -> Result<(), CommandError> {
     let mut at = folder.to_owned();
     for part in Path::new(below) {
@@ -104,7 +105,7 @@ pub(crate) fn refuse_links(folder: &Path, below: &str) -> Result<(), CommandErro
     Ok(())
 }
 
-/// A folder for this process, removed at its end.
+/// A temporary folder of this process, removed when dropped.
 #[derive(Debug)]
 pub(crate) struct OwnFolder(PathBuf);
 
@@ -114,7 +115,7 @@ impl OwnFolder {
         let mut builder = std::fs::DirBuilder::new();
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        // Fails where somebody else made it.
+        // Fails if somebody else created it.
         let made = builder.create(&folder);
         made.map_err(|error| CommandError::io(format!("making {}", folder.display()), &error))?;
         Ok(OwnFolder(folder))

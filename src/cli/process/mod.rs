@@ -1,4 +1,4 @@
-//! The process around a command: its surroundings, its files, its exit code and its errors.
+//! The process of a command: its environment, files, exit code and errors.
 
 pub mod errors;
 pub mod exit;

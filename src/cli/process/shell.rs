@@ -1,7 +1,7 @@
-//! The surroundings of one command: its arguments, its environment, its streams and its clock.
+//! The environment of one command: its arguments, variables, streams and clock.
 //!
-//! A command is a function of these, so that a test can run it without a process of its own. [`Shell::of_process`] is
-//! the one place that reads them from the process.
+//! A command depends only on these, so that a test can run it without a separate process. Only [`Shell::of_process`]
+//! reads them from the process.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use berth_base::model::Timestamp;
 
-/// A stream that several places write to.
+/// A stream with several writers.
 pub type Stream = Arc<Mutex<dyn Write + Send>>;
 
-/// The surroundings of one command.
+/// Everything that a command depends on.
 pub struct Shell {
     /// The arguments, without the program's name.
     pub arguments: Vec<OsString>,
@@ -23,11 +23,11 @@ pub struct Shell {
     pub clock: Clock,
 }
 
-/// The clock that a command goes by.
+/// The clock of a command.
 #[derive(Clone, Copy, Debug)]
 pub enum Clock {
     OfMachine,
-    /// It stands still.
+    /// A fixed moment.
     At(Timestamp),
 }
 
@@ -43,14 +43,14 @@ impl Clock {
 /// The variables that a command sees.
 #[derive(Clone, Debug)]
 pub enum Environment {
-    /// Those of the process.
+    /// The variables of the process.
     Process,
-    /// These alone. What reaches servers and starts programs (remotes, registries, kubeconfigs) still reads the
-    /// process's own.
+    /// Only these variables. Code that connects to servers or starts programs (remotes, registries, kubeconfigs)
+    /// still reads the variables of the process.
     Given(BTreeMap<String, OsString>),
 }
 
-/// The streams of a command, and whether people look at them.
+/// The streams of a command, and whether each is a terminal.
 #[derive(Clone)]
 pub struct Streams {
     pub input: Arc<Mutex<dyn Read + Send>>,
@@ -61,7 +61,7 @@ pub struct Streams {
 }
 
 impl Shell {
-    /// The surroundings that this process was started with.
+    /// Returns the environment of this process.
     pub(crate) fn of_process() -> Shell {
         let streams = Streams {
             input: Arc::new(Mutex::new(std::io::stdin())),
@@ -97,7 +97,7 @@ impl Environment {
         }
     }
 
-    /// Adds the flags that given variables stand for. clap reads the process's variables by itself.
+    /// Adds the flags for given variables. clap itself reads only the process's variables.
     pub(crate) fn with_flags(
         &self,
         mut arguments: Vec<OsString>,
@@ -105,7 +105,7 @@ impl Environment {
     ) -> Vec<OsString> {
         let Environment::Given(variables) = self else { return arguments };
         let mut program = program();
-        // Only then do subcommands know the flags of all commands.
+        // Before this, subcommands do not know global flags.
         program.build();
         let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
         let mut command = &program;
@@ -130,7 +130,7 @@ fn names(argument: &OsStr, flag: &clap::Arg) -> bool {
     (long.is_some() && long == flag.get_long()) || (short.is_some() && short == flag.get_short())
 }
 
-/// The argument that does what a variable with this value does.
+/// Returns the argument with the effect of a variable's value.
 fn as_flag(flag: &clap::Arg, value: &OsStr) -> Option<OsString> {
     let mut argument = OsString::from(format!("--{}", flag.get_long()?));
     if flag.get_action().takes_values() {
@@ -144,7 +144,7 @@ fn as_flag(flag: &clap::Arg, value: &OsStr) -> Option<OsString> {
 }
 
 impl Streams {
-    /// Writes to the standard output, and adds the end of the line where it is missing.
+    /// Writes to the standard output, and adds a missing newline.
     pub(crate) fn print(&self, text: &str) -> std::io::Result<()> {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         out.write_all(text.as_bytes())?;

@@ -1,12 +1,12 @@
-//! The purpose of each field in a line: the words that an editor shows.
+//! The description of each field in one line, which editors show.
 //!
-//! A line of descriptions.txt holds for every field whose path ends with its own, and the longest counts. A heading
-//! names the kinds that the lines under it are for, where `*` stands for any ending.
+//! A line of descriptions.txt applies to every field whose path ends with the line's path; the longest match counts.
+//! A heading names the kinds of the lines below it, where `*` matches any ending.
 
 /// A line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// The kinds that it is for, `*` for all.
+    /// The kinds to which it applies; `*` for all.
     kinds: &'static str,
     /// The end of the path.
     path: &'static str,

@@ -1,8 +1,8 @@
-//! A reader → all its fields, by reading samples.
+//! Finds all fields of a reader by letting it read samples.
 //!
-//! The first sample holds little. Each further one holds all fields that are known so far, and differs in one
-//! place: another word, another form, a field left out, a field alone. So the questions that depend on a value
-//! are asked as well. It ends when a whole round brings no new question.
+//! The first sample contains little. Each further one contains all known fields and one difference: another word,
+//! another form, a missing field, a field alone. So questions that depend on a value are found too. The search ends
+//! when a round finds no new question.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use super::field::{ANY, Field};
 use super::kinds::Kind;
 use berth_base::yaml::{self, Asked, Form, Limits, Question};
 
-/// The parts that stay as they are in every sample.
+/// The parts that are the same in every sample.
 const FIXED: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// The one difference of a sample.
+/// The difference of a sample.
 #[derive(Clone, Copy, Debug)]
 enum Change<'p> {
     None,
     Absent(&'p str),
-    /// Without the other fields of its mapping.
+    /// Removes the other fields of its mapping.
     Alone(&'p str),
-    /// The field's value is another of its [`values`].
+    /// Replaces the field's value by another of its [`values`].
     Other(&'p str, usize),
 }
 
@@ -51,7 +51,7 @@ pub(super) fn fields(kind: &Kind) -> Field {
         };
         loop {
             let before = learnt.questions.len();
-            // Quickly down to the depths, before the many changes are tried.
+            // First finds deep fields quickly, before the many changes are tried.
             let mut known = None;
             while known != Some(learnt.questions.len()) {
                 known = Some(learnt.questions.len());
@@ -63,7 +63,7 @@ pub(super) fn fields(kind: &Kind) -> Field {
             paths.retain(|(path, _)| !path.split('.').next().is_some_and(|first| FIXED.contains(&first)));
             for (path, n_values) in &paths {
                 read(&root, Change::Absent(path), &mut learnt);
-                // Other versions differ in single fields.
+                // Other versions differ only in single fields.
                 if index > 0 {
                     continue;
                 }
@@ -80,7 +80,7 @@ pub(super) fn fields(kind: &Kind) -> Field {
     learnt.fields()
 }
 
-/// All questions so far, and how often a mapping was read to its end, and a field of it required.
+/// All questions so far, and how often each mapping was read completely and each field required.
 #[derive(Debug, Default)]
 struct Learnt {
     questions: BTreeSet<(String, Question)>,
@@ -106,7 +106,7 @@ impl Learnt {
         self.questions.extend(questions);
     }
 
-    /// A field is required where it is in every reading.
+    /// Returns the fields. A field is required if every reading required it.
     fn fields(&self) -> Field {
         let mut root = Field::default();
         for (path, question) in &self.questions {
@@ -120,7 +120,7 @@ impl Learnt {
     }
 }
 
-/// The path of the mapping that a field is in.
+/// Returns the path of a field's mapping.
 fn parent(path: &str) -> String {
     path.rsplit_once('.').map(|(parent, _)| parent).unwrap_or_default().to_owned()
 }
@@ -132,7 +132,7 @@ enum Sample {
     List,
 }
 
-/// The values to try for a field, the usual one first.
+/// Returns the values to try for a field, the usual one first.
 fn values(field: &Field) -> Vec<Sample> {
     let of_form = |form: &Form| match form {
         Form::Mapping => vec![Sample::Mapping],
@@ -144,7 +144,7 @@ fn values(field: &Field) -> Vec<Sample> {
         Form::Word(words) => words.iter().map(|word| Sample::Plain((*word).into())).collect(),
     };
     let values: Vec<Sample> = field.forms.iter().flat_map(of_form).collect();
-    // Of what a reader takes apart by itself every form is tried.
+    // If the reader interprets a value itself, every form is tried.
     if values.is_empty() {
         vec![Sample::Plain("sample".into()), Sample::Mapping, Sample::List]
     } else {

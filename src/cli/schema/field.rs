@@ -1,22 +1,22 @@
-//! The questions of a reader → the tree of fields that it knows.
+//! The tree of fields that a reader knows, from its questions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::yaml::{Form, Question};
 
-/// The name of a field whose name is data.
+/// Stands for fields whose names are data.
 pub const ANY: &str = "*";
 
-/// A field, or a whole document: all that its reader asks of it.
+/// A field, or a whole document, with everything that its reader requires.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Field {
-    /// The forms that it may have; anything where there are none.
+    /// The allowed forms; empty for any.
     pub forms: BTreeSet<Form>,
     pub required: bool,
     pub nullable: bool,
-    /// It has no fields but those listed.
+    /// True if only the listed fields are allowed.
     pub closed: bool,
-    /// Its fields must not be null.
+    /// True if its fields must not be null.
     pub refuses_nulls: bool,
     /// The fields of a mapping by name, see [`ANY`].
     pub fields: BTreeMap<String, Field>,
@@ -43,11 +43,11 @@ impl Field {
         }
     }
 
-    /// Keeps the narrowest of the forms: a reader may ask for text, and then for one of a few words.
+    /// Keeps only the narrowest form: a reader may ask for text, and then for one of a few words.
     pub(super) fn narrow(&mut self) {
         let words: BTreeSet<&'static str> = self.forms.iter().flat_map(words_of).collect();
         if !words.is_empty() {
-            // In the order of the longest list that the reader gave.
+            // In the order of the reader's longest list.
             let longest = self.forms.iter().map(words_of).max_by_key(Vec::len).unwrap_or_default();
             let others = words.into_iter().filter(|word| !longest.contains(word));
             let all = longest.iter().copied().chain(others).collect();
@@ -73,7 +73,7 @@ impl Field {
         }
     }
 
-    /// Calls `tell` for every field below, with its path.
+    /// Calls `tell` with the path of every field below.
     pub fn walk<'f>(&'f self, path: &str, tell: &mut dyn FnMut(&str, &'f Field)) {
         for (name, field) in &self.fields {
             let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };

@@ -1,4 +1,4 @@
-//! Fields → JSON Schema, in the draft that YAML language servers read.
+//! Writes fields as JSON Schema, in the draft that YAML language servers support.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -28,7 +28,7 @@ fn api_versions(kind: &ReadKind) -> Vec<String> {
     kind.versions.iter().map(|version| format!("{}/{version}", kind.group)).collect()
 }
 
-/// Chooses a kind's file by apiVersion and kind.
+/// Returns a schema that selects a kind's file by apiVersion and kind.
 pub(super) fn choice<'k>(kinds: impl Iterator<Item = (&'k ReadKind, String)>) -> Json {
     let choice = |(kind, file): (&ReadKind, String)| {
         let wanted = json!({
@@ -69,7 +69,7 @@ fn of_field(kind: &str, field: &Field, path: &str, may_be_null: bool) -> Map<Str
     schema
 }
 
-/// Adds what a form asks for, and returns the types of its values.
+/// Adds the requirements of a form, and returns the types of its values.
 fn of_form(
     kind: &str,
     field: &Field,
@@ -108,7 +108,7 @@ fn of_form(
             vec!["array"]
         }
         Form::Mapping => {
-            // Null counts as absent, but nothing under a name that is data may be absent.
+            // Null counts as absent, but a field whose name is data must not be absent.
             let inner = |name: &str, inner: &Field| {
                 let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
                 let may_be_absent = !inner.required && !field.refuses_nulls && name != ANY;

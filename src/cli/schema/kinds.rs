@@ -1,4 +1,4 @@
-//! The kinds that people write, each with its reader: those of a fleet repository, and those of a member's files.
+//! The kinds that users write, with their readers: those of a fleet repository, and those of a member's files.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use berth_engine::dialects::{DIALECTS, Dialect, Input, Lowered, ParsedDocument, 
 use berth_engine::load;
 use berth_member::sync::{health::custom, local_overrides};
 
-/// Reads a document that stands alone.
+/// Reads a single document.
 type Read = Box<dyn Fn(Option<Arc<Asked>>, Node) -> Diagnostics + Send + Sync>;
 
 /// A kind with its reader.

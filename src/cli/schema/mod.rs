@@ -1,8 +1,8 @@
 //! The JSON Schemas of the kinds that berth reads, for editors.
 //!
-//! No field is listed here. Each kind's reader reads samples, and what it asks for ([`berth_base::yaml::asked`])
-//! says which fields there are and what each must be: a field that a reader learns is in the schema, and one that
-//! it forgets is not. Only the descriptions are written by hand, and a test holds that each field has one.
+//! No field is listed here. Each kind's reader reads samples, and its questions ([`berth_base::yaml::asked`]) show
+//! the fields and their requirements. So a new field of a reader is also in the schema, and a removed one is not.
+//! Only the descriptions are written by hand, and a test checks that each field has one.
 
 mod described;
 mod explore;
@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 
 pub use kinds::{Kind, kinds};
 
-/// The file that tells by a document's apiVersion and kind which schema is its own.
+/// The file with the schema that selects a document's schema by its apiVersion and kind.
 pub const ALL: &str = "all.json";
 
 impl Kind {
@@ -25,13 +25,13 @@ impl Kind {
         json_schema::of_kind(&self.kind, &explore::fields(self))
     }
 
-    /// The file of its schema: `cluster.open-cluster-management.io/Placement.json`.
+    /// Returns the file of its schema: `cluster.open-cluster-management.io/Placement.json`.
     pub fn file(&self) -> String {
         format!("{}/{}.json", self.kind.group, self.kind.kind)
     }
 }
 
-/// Returns the schema that chooses among the files of these kinds.
+/// Returns the schema that selects among the files of these kinds.
 pub fn all(kinds: &[Kind]) -> Json {
     json_schema::choice(kinds.iter().map(|kind| (&kind.kind, kind.file())))
 }

@@ -1,8 +1,8 @@
-//! Slips in the fields of Kubernetes' built-in kinds: names that no such object has, and that lie so near to
-//! one it has that nothing else can be meant.
+//! Finds misspelt fields of Kubernetes' built-in kinds: unknown names so close to a known one that nothing else can
+//! be meant.
 //!
-//! A name without a near one is left alone: it may be of a newer version of Kubernetes. Kinds that
-//! are not built in are not looked at.
+//! An unknown name without a close one is ignored, because a newer version of Kubernetes may have it. Other kinds are
+//! not checked.
 
 mod walk;
 
@@ -47,7 +47,7 @@ pub fn slips(object: &Json) -> Vec<Slip> {
     check.map(|check| check(object)).unwrap_or_default()
 }
 
-/// Reads the object as its type. A value of another type ends the inputs: what was found before it counts.
+/// Reads the object as its type. A value of the wrong type ends the reading; earlier findings count.
 fn check<T: DeserializeOwned>(object: &Json) -> Vec<Slip> {
     walk::unknown_names::<T>(object)
 }
@@ -87,7 +87,7 @@ mod tests {
     fn what_is_no_slip_is_left_alone() {
         let pod =
             |spec: Json| json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": spec});
-        // Of a newer version, null, any key of a map, names beside the one that is meant.
+        // A field of a newer version, null, any key of a map, names next to the intended one.
         assert!(found(pod(json!({"containers": [], "quantumEntanglement": true}))).is_empty());
         assert!(found(pod(json!({"containers": [], "nodeselector": null}))).is_empty());
         assert!(found(pod(json!({"containers": [], "nodeSelector": {"zone": "a", "zne": "b"}}))).is_empty());
@@ -101,7 +101,7 @@ mod tests {
             found(json!({"apiVersion": "example.com/v1", "kind": "Deployment", "spec": {"replica": 2}}))
                 .is_empty()
         );
-        // A value of the wrong type ends the reading and is no slip.
+        // A value of the wrong type ends the reading and is no misspelling.
         assert!(found(json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": "x"})).is_empty());
         assert!(found(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"dta": "x"}})).is_empty());
     }

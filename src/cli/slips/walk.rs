@@ -1,5 +1,5 @@
-//! A reader of JSON that notes every name its reader does not ask for. A type says which names it knows when
-//! it asks for a struct, and so no table of fields is kept here.
+//! A JSON deserializer that records every name that the type does not know. A type lists its names when it asks for a
+//! struct, so no table of fields is needed.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -13,10 +13,10 @@ use serde_json::Value as Json;
 
 use berth_base::diag::nearest;
 
-/// The names near one that the type knows, in the order of reading.
+/// Returns the unknown names close to a known one, in the order of reading.
 pub(super) fn unknown_names<T: DeserializeOwned>(object: &Json) -> Vec<Slip> {
     let found = RefCell::default();
-    // What cannot be read as the type is another fault, and its author hears of it from the API server.
+    // A value that cannot be read as the type is another fault, which the API server reports.
     let _ = T::deserialize(Reader { value: object, path: &Path::Root, found: &found });
     found.into_inner()
 }
@@ -44,7 +44,7 @@ struct Reader<'j, 'p> {
 }
 
 impl Reader<'_, '_> {
-    /// Notes the names that the type does not know and that lie near to one it knows.
+    /// Records the unknown names that are close to a known one.
     fn note_slips(&self, fields: &[&str]) {
         let unknown = self
             .value
@@ -53,7 +53,7 @@ impl Reader<'_, '_> {
             .flatten()
             .filter(|(key, value)| !value.is_null() && !fields.contains(&key.as_str()));
         for (key, _) in unknown {
-            // A name that is there already is not what was meant.
+            // A name that exists already cannot be the intended one.
             let free = fields.iter().copied().filter(|field| self.value.get(field).is_none());
             if let Some(meant) = nearest(key, free) {
                 let path = Path::Key(self.path, key).parts();
@@ -171,17 +171,17 @@ impl<'j> MapAccess<'j> for Entries<'j, '_> {
     }
 }
 
-/// A name that nobody knows.
+/// A misspelt name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slip {
-    /// The keys that lead there; an item of a list is its number.
+    /// The keys of the path; a list item is its index.
     pub path: Vec<String>,
-    /// The name that is meant.
+    /// The intended name.
     pub meant: String,
 }
 
 impl Slip {
-    /// The path as people write it: `spec.containers[0].imagePullPolcy`.
+    /// Writes the path in the usual notation: `spec.containers[0].imagePullPolcy`.
     pub fn shown(&self) -> String {
         self.path.iter().fold(String::new(), |mut shown, part| {
             if part.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,8 +1,8 @@
-//! The requests of each forge, and the parts of their answers that matter.
+//! The requests of each forge, and the relevant parts of their answers.
 //!
 //! GitHub: <https://docs.github.com/en/rest/issues/comments> and <https://docs.github.com/en/rest/commits/statuses>.
 //! GitLab: <https://docs.gitlab.com/api/notes/#merge-requests> and
-//! <https://docs.gitlab.com/api/commits/#set-commit-pipeline-status>. Gitea and Forgejo take GitHub's paths.
+//! <https://docs.gitlab.com/api/commits/#set-commit-pipeline-status>. Gitea and Forgejo have GitHub's paths.
 
 use serde::Deserialize;
 use serde_json::{Value as Json, json};
@@ -13,7 +13,7 @@ use super::status::{self, Status};
 use crate::environment::{Forge, PullRequest, Repository};
 use crate::token::Token;
 
-/// The most that a page may hold, on all forges.
+/// The number of items on a page, the maximum of all forges.
 const PAGE: usize = 100;
 const MOST_PAGES: usize = 50;
 
@@ -33,11 +33,11 @@ pub(super) struct Api {
     comments: String,
     /// The path of the pull request.
     pull_request: String,
-    /// The path that a comment's id completes.
+    /// The path prefix of a comment's id.
     comment: String,
-    /// The path that a commit completes.
+    /// The path prefix of a commit.
     statuses: String,
-    /// The address of GitHub's other API.
+    /// The address of GitHub's GraphQL API.
     graphql: String,
     /// The pull request's page.
     page: Option<String>,
@@ -78,7 +78,7 @@ impl User {
 impl Api {
     pub fn new(place: &Repository, pull_request: Option<&PullRequest>, token: Token) -> Api {
         let Repository { forge, api, name: repository } = place;
-        // Without a pull request nothing asks for its paths.
+        // Without a pull request, its paths are never used.
         let number = pull_request.map(|one| one.number).unwrap_or_default();
         let is_gitlab = *forge == Forge::GitLab;
         let repository = if is_gitlab {
@@ -97,7 +97,7 @@ impl Api {
         };
         let statuses = format!("{repository}/statuses");
         let user = if is_gitlab && token.is_of_job { "job" } else { "user" };
-        // Of GitHub's own servers, the APIs are `/api/v3` and `/api/graphql`.
+        // On GitHub Enterprise, the APIs are `/api/v3` and `/api/graphql`.
         let graphql = format!("{}/graphql", api.strip_suffix("/v3").unwrap_or(api));
         let page = pull_request.and_then(|one| one.links.pull_request.clone());
         let http = Http::new(*forge, api, token);
@@ -115,7 +115,7 @@ impl Api {
         }
     }
 
-    /// Reads what is at a path below the repository's. `action` completes "no right to …".
+    /// Reads a path below the repository's. `action` completes the message "no right to ...".
     pub fn read_of_repository(&self, path: &str, action: &'static str) -> Result<Json, ForgeError> {
         Ok(self.http.send(&Method::Get, &format!("{}/{path}", self.repository), action)?.json)
     }
@@ -135,7 +135,7 @@ impl Api {
             let query = match self.forge {
                 Forge::GitHub => format!("?per_page={PAGE}&page={page}"),
                 Forge::GitLab => format!("?per_page={PAGE}&page={page}&order_by=created_at&sort=asc"),
-                // Sends all in one answer.
+                // Gitea sends all comments in one answer.
                 Forge::Gitea => String::new(),
             };
             let answer = self.http.send(&Method::Get, &format!("{}{query}", self.comments), READ)?;
@@ -149,7 +149,7 @@ impl Api {
     }
 
     fn comment(&self, sent: SentComment) -> Comment {
-        // GitLab does not send a note's page.
+        // GitLab's answer has no address of a note.
         let page = || self.page.as_ref().map(|page| format!("{page}#note_{}", sent.id));
         Comment {
             id: sent.id,
@@ -159,10 +159,10 @@ impl Api {
         }
     }
 
-    /// Returns the name of the user who writes the token's comments.
+    /// Returns the name of the user who owns the token's comments.
     ///
-    /// On GitHub `GET /user` refuses the tokens of Actions and of Apps, whose comments are by `github-actions[bot]`
-    /// or the App's own bot. The GraphQL API's `viewer` names the right one for every kind of token.
+    /// On GitHub, `GET /user` refuses the tokens of Actions and Apps, whose comments belong to `github-actions[bot]`
+    /// or the App's own bot. The GraphQL API's `viewer` is correct for every kind of token.
     pub fn user(&self) -> Result<String, ForgeError> {
         let name = if self.forge == Forge::GitHub {
             let query = json!({"query": "query { viewer { login } }"});
@@ -189,7 +189,7 @@ impl Api {
         self.http.send(&method, &format!("{}/{id}", self.comment), WRITE).map(drop)
     }
 
-    /// Deletes a comment. It may be gone already.
+    /// Deletes a comment, which may already be deleted.
     pub fn delete_comment(&self, id: u64) -> Result<(), ForgeError> {
         match self.http.send(&Method::Delete, &format!("{}/{id}", self.comment), WRITE) {
             Ok(_) | Err(ForgeError::NotFound { .. }) => Ok(()),
@@ -208,7 +208,7 @@ impl Api {
             body["target_url"] = json!(link);
         }
         match self.http.send(&Method::Post(&body), &format!("{}/{commit}", self.statuses), SET_STATUS) {
-            // GitLab refuses to set the state that a status has.
+            // GitLab refuses to set a status to its present state.
             Err(ForgeError::Unexpected { reason, .. })
                 if self.forge == Forge::GitLab && reason.contains("Cannot transition status") =>
             {

@@ -6,22 +6,22 @@ use berth_http::Retry;
 
 use crate::environment::Forge;
 
-/// The failure of a request. Texts of the forge in it are one harmless line, without the token.
+/// A failed request. Quoted texts of the forge are one harmless line, without the token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ForgeError {
-    /// The token may not do this, as in a pull request from a fork: the caller prints what it would have written.
+    /// The token lacks the right, as in a pull request from a fork. The caller then prints the text instead.
     #[error("the token has no right to {action}: {reason}")]
     NoRight { action: &'static str, reason: String },
     #[error("{forge} does not accept the token: {reason}")]
     BadToken { forge: Forge, reason: String },
-    /// Forges also hide in this way what the token may not see.
+    /// Forges also answer so if the token may not see the thing.
     #[error("{forge} knows no `{path}`, or hides it from this token")]
     NotFound { forge: Forge, path: String },
     #[error("{forge} is busy, after several tries: {reason}")]
     Busy { forge: Forge, reason: String, retry_after: Option<Duration> },
     #[error("`{api}` cannot be reached: {reason}")]
     Unreachable { api: String, reason: String },
-    /// Nothing follows a redirect, because the token would go with it.
+    /// Redirects are not followed, because the token would be sent along.
     #[error("{forge} redirects to `{to}`: the repository has another name, or the API another address")]
     Moved { forge: Forge, to: String },
     #[error("the comment has {characters} characters, and forges take {most}")]
@@ -33,7 +33,7 @@ pub enum ForgeError {
 }
 
 impl ForgeError {
-    /// Returns the one thing to do.
+    /// Returns the hint.
     pub fn hint(&self) -> &'static str {
         match self {
             ForgeError::NoRight { .. } => {

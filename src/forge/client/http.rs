@@ -11,7 +11,7 @@ use crate::environment::Forge;
 use crate::token::Token;
 
 const LONGEST_ANSWER: u64 = 16 << 20;
-/// The characters of a forge's message that are worth showing.
+/// The characters of a forge's message that are shown.
 const LONGEST_MESSAGE: usize = 200;
 
 pub(super) struct Http {
@@ -22,7 +22,7 @@ pub(super) struct Http {
     token: Token,
 }
 
-/// A request's method, with the body where it has one.
+/// A request's method, with its body if it has one.
 pub(super) enum Method<'a> {
     Get,
     Delete,
@@ -51,7 +51,7 @@ impl Http {
         Http { client, forge, api: api.to_owned(), headers, token }
     }
 
-    /// Sends a request to a path below the API's address. `action` completes "no right to …".
+    /// Sends a request to a path below the API's address. `action` completes the message "no right to ...".
     pub fn send(&self, method: &Method<'_>, path: &str, action: &'static str) -> Result<Answer, ForgeError> {
         self.send_to(method, &format!("{}/{path}", self.api), action)
     }
@@ -106,13 +106,13 @@ impl Http {
         let reason = self.reason(status, body);
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let retry_after = retry_after(headers);
-        // GitHub answers 403 to whoever asks too often, with one of these headers.
+        // GitHub answers 403 to a client that asks too often, with one of these headers.
         let is_limited = retry_after.is_some() || text("x-ratelimit-remaining") == Some("0");
         match status.as_u16() {
             403 if is_limited => ForgeError::Busy { forge, reason, retry_after },
             429 | 500 | 502..=504 => ForgeError::Busy { forge, reason, retry_after },
             403 => ForgeError::NoRight { action, reason },
-            // GitLab refuses a job's token in all of these ways.
+            // GitLab uses any of these codes to refuse a job's token.
             401 | 404 if self.token.is_of_job => ForgeError::NoRight { action, reason },
             401 => ForgeError::BadToken { forge, reason },
             404 => {
@@ -124,7 +124,7 @@ impl Http {
         }
     }
 
-    /// Returns the status and the forge's own words.
+    /// Returns the status and the forge's own message.
     fn reason(&self, status: StatusCode, body: &[u8]) -> String {
         let json: Json = serde_json::from_slice(body).unwrap_or_default();
         let words = ["message", "error"].into_iter().find_map(|name| json.get(name));
@@ -135,7 +135,7 @@ impl Http {
         }
     }
 
-    /// Makes a text of the forge one short line without the token.
+    /// Makes one short line without the token from a text of the forge.
     fn harmless(&self, text: &str) -> String {
         short_line(&self.token.secret.hide_in(text), LONGEST_MESSAGE)
     }

@@ -1,20 +1,20 @@
-//! The line by which a comment is found again.
+//! The line that identifies berth's comment.
 
 use std::fmt::Write as _;
 
-/// A hidden first line of a comment. Its key tells the comments of several fleets in one repository apart.
+/// A hidden first line of a comment. Its key distinguishes the comments of several fleets in one repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Marker(String);
 
 impl Marker {
-    /// A marker for a key, such as a fleet's path. The key may be any text, even an empty one.
+    /// Makes a marker for a key, such as a fleet's path. The key may be any text, even an empty one.
     pub fn new(key: &str) -> Marker {
         let mut line = "<!-- berth review".to_owned();
         if !key.is_empty() {
             line.push(' ');
         }
         for byte in key.bytes() {
-            // Nothing that could end the HTML comment or its line.
+            // Escapes characters that could end the HTML comment or its line.
             if byte.is_ascii_alphanumeric() || b"-._/".contains(&byte) {
                 line.push(char::from(byte));
             } else {

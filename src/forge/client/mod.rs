@@ -1,11 +1,11 @@
-//! A pull request and a token → one comment that is kept up to date, and a commit status.
+//! A client that maintains one comment on a pull request, and sets commit statuses.
 //!
-//! - [`api`]: the forges' requests, and the parts of their answers that matter. [`http`]: one request, within limits.
-//! - [`protection`]: the rules for a branch.
-//! - [`marker`]: the line that finds the comment again. [`status`]: a commit's status. [`error`]: what can fail.
+//! - [`api`]: the forges' requests, and the relevant parts of their answers. [`http`]: one request, within limits.
+//!   [`protection`]: the rules for a branch. [`marker`]: the line that identifies the comment. [`status`]: a commit's
+//!   status. [`error`]: failures.
 //!
-//! Every step can be repeated: after a failure that may pass, the whole step runs again, and finds the comment
-//! that an earlier try may have written.
+//! Every step can be repeated: after a temporary failure the whole step runs again, and finds a comment that an
+//! earlier attempt may have written.
 
 mod api;
 mod error;
@@ -25,25 +25,25 @@ pub use marker::Marker;
 pub use protection::{Protection, Pushers};
 pub use status::{State, Status};
 
-/// The limit of GitHub. No reader wants more on another forge.
+/// GitHub's limit, used for all forges.
 const MOST_CHARACTERS: usize = 65_536;
 
-/// A forge's API, as one pull request needs it. It blocks its caller.
+/// The API of a forge. It blocks its caller.
 #[derive(Debug)]
 pub struct Client {
     api: Api,
     pauses: Backoff,
 }
 
-/// The comment after [`Client::put_comment`].
+/// The comment written by [`Client::put_comment`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PutComment {
     pub written: Written,
-    /// The page that shows the comment.
+    /// The address of the comment.
     pub url: Option<String>,
 }
 
-/// The change that a comment needed.
+/// The change that the comment needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Written {
     Created,
@@ -52,28 +52,28 @@ pub enum Written {
 }
 
 impl Client {
-    /// Connects to nothing yet.
+    /// Makes a client for a pull request, without connecting.
     pub fn new(pull_request: &PullRequest, token: Token) -> Client {
         let PullRequest { forge, api, repository, .. } = pull_request;
         let place = Repository { forge: *forge, api: api.clone(), name: repository.clone() };
         Client { api: Api::new(&place, Some(pull_request), token), pauses: PAUSES }
     }
 
-    /// A client for commit statuses alone.
+    /// Makes a client for commit statuses only.
     pub fn of_repository(place: &Repository, token: Token) -> Client {
         Client { api: Api::new(place, None, token), pauses: PAUSES }
     }
 
-    /// Returns the commit that the pull request's branch has now, which a run that began earlier may not know.
+    /// Returns the present tip of the pull request's branch. A run that began earlier may not know it.
     pub fn head_commit(&self) -> Result<String, ForgeError> {
         self.with_retries(|| self.api.head_commit())
     }
 
-    /// Makes the pull request show this Markdown in the one comment that the marker names.
+    /// Shows this Markdown in the pull request's comment with this marker.
     ///
-    /// The comment must begin with the marker's line and be of the token's own user: a comment of somebody else
-    /// that quotes the marker stays. Of several, which two runs at a time can leave behind, the oldest stays.
-    /// Without the right to comment, the error is [`ForgeError::NoRight`].
+    /// The comment must begin with the marker's line and belong to the token's user: a foreign comment that quotes
+    /// the marker stays unchanged. If two simultaneous runs left several comments, the oldest is kept. Without the
+    /// right to comment, fails with [`ForgeError::NoRight`].
     pub fn put_comment(&self, marker: &Marker, markdown: &str) -> Result<PutComment, ForgeError> {
         let body = marker.mark(markdown);
         let characters = body.chars().count();
@@ -86,7 +86,7 @@ impl Client {
     fn put(&self, marker: &Marker, body: &str) -> Result<PutComment, ForgeError> {
         let marked = self.api.comments()?.into_iter().filter(|comment| marker.is_in(&comment.body));
         let marked: Vec<Comment> = marked.collect();
-        // Asked for only where there is a comment to judge.
+        // The user is only needed to judge existing comments.
         let user = if marked.is_empty() { None } else { Some(self.api.user()?) };
         let is_own =
             |comment: &Comment| user.as_ref().is_some_and(|user| user.eq_ignore_ascii_case(&comment.author));
@@ -107,14 +107,14 @@ impl Client {
         Ok(PutComment { written, url: oldest.url })
     }
 
-    /// Sets the status of a commit, which replaces an earlier one of the same context.
-    /// Without the right to do so, the error is [`ForgeError::NoRight`].
+    /// Sets the status of a commit. It replaces the status of the same context. Without the right to do so, fails
+    /// with [`ForgeError::NoRight`].
     pub fn set_status(&self, commit: &str, status: &Status) -> Result<(), ForgeError> {
         self.with_retries(|| self.api.set_status(commit, status))
     }
 
-    /// Returns the rules for a branch, or none where it has none. Without the right to read them the error is
-    /// [`ForgeError::NoRight`], or [`ForgeError::NotFound`], as where the branch is missing.
+    /// Returns the rules for a branch, or `None` if it has none. Without the right to read them, fails with
+    /// [`ForgeError::NoRight`] or [`ForgeError::NotFound`], as for a missing branch.
     pub fn protection(&self, branch: &str) -> Result<Option<Protection>, ForgeError> {
         self.with_retries(|| self.api.protection(branch))
     }

@@ -1,4 +1,4 @@
-//! The rules of a forge for one branch, in neutral words.
+//! A forge's rules for one branch, in neutral terms.
 //!
 //! GitHub: <https://docs.github.com/en/rest/branches/branch-protection> and
 //! <https://docs.github.com/en/rest/repos/rules>. GitLab: <https://docs.gitlab.com/api/protected_branches/>. Gitea and
@@ -12,11 +12,11 @@ use super::api::Api;
 use super::error::ForgeError;
 use crate::environment::Forge;
 
-/// The rules for a branch. `None` stands for what the forge does not tell this token.
+/// The rules for a branch. `None`: the forge does not show this token the rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Protection {
     pub pushers: Pushers,
-    /// Reports whether somebody may replace the branch by one that does not follow from it.
+    /// True if the branch may be replaced by one that does not contain it.
     pub force_push: Option<bool>,
     pub deletion: Option<bool>,
     /// The approvals that a change needs.
@@ -30,15 +30,15 @@ pub enum Pushers {
     Writers,
     /// Accounts, teams and roles, as the forge names them.
     Only(Vec<String>),
-    /// Those whom a rule excepts. The forge does not name them.
+    /// The exceptions of a rule, which the forge does not name.
     Excepted,
     #[default]
     NotKnown,
 }
 
 impl Api {
-    /// Returns the rules for a branch, or none where it has none. [`ForgeError::NotFound`] where the branch is missing,
-    /// and no rule names it.
+    /// Returns the rules for a branch, or `None` if it has none. Fails with [`ForgeError::NotFound`] if the branch is
+    /// missing and no rule names it.
     pub fn protection(&self, branch: &str) -> Result<Option<Protection>, ForgeError> {
         match self.forge {
             Forge::GitHub => self.github_protection(branch),
@@ -47,13 +47,13 @@ impl Api {
         }
     }
 
-    /// Rules are those of the branch's own protection and of the rulesets that match it. Of both, the stricter counts.
+    /// Combines the branch's own protection with the matching rulesets. The stricter one applies.
     fn github_protection(&self, branch: &str) -> Result<Option<Protection>, ForgeError> {
         let name = branch.replace('/', "%2F");
         let rules = self.get(&format!("rules/branches/{name}?per_page=100"))?;
         let rules = github_rules(rules.as_array().map_or(&[][..], Vec::as_slice));
         let found = match self.get(&format!("branches/{name}")) {
-            // Rules also exist for a branch that does not.
+            // A missing branch may also have rules.
             Err(ForgeError::NotFound { .. }) if rules.is_some() => return Ok(rules),
             found => found?,
         };
@@ -62,7 +62,7 @@ impl Api {
         }
         let own = match self.get(&format!("branches/{name}/protection")) {
             Ok(told) => Some(github_own(&told)),
-            // Administrators alone may read it, and a ruleset makes a branch protected, too.
+            // Only administrators may read the protection, and a ruleset also makes a branch protected.
             Err(ForgeError::NotFound { .. } | ForgeError::NoRight { .. }) => None,
             Err(error) => return Err(error),
         };
@@ -79,7 +79,7 @@ impl Api {
             let name = rule["name"].as_str().unwrap_or_default();
             name == branch || name.contains('*') && fits(name, branch)
         });
-        // Of several that match, whatever one of them permits is permitted.
+        // If several rules match, anything that one of them permits is permitted.
         let rules: Vec<&Json> = matching.collect();
         if rules.is_empty() {
             return Ok(None);
@@ -103,7 +103,7 @@ impl Api {
                 let name = found["effective_branch_protection_name"].as_str().unwrap_or_default().to_owned();
                 (found["protected"] == true, name, found["required_approvals"].as_u64())
             }
-            // The name of a rule may be a pattern, which only the forge itself applies.
+            // The name of a rule may be a pattern, which only the forge can apply.
             (Err(missing @ ForgeError::NotFound { .. }), Ok(rules)) => {
                 let names = rules.as_array().into_iter().flatten().map(|rule| text(&rule["rule_name"]));
                 if !names.into_iter().any(|name| name == branch) {
@@ -118,7 +118,7 @@ impl Api {
         }
         let rules = match rules {
             Ok(rules) => rules,
-            // Administrators alone may read them.
+            // Only administrators may read them.
             Err(ForgeError::NoRight { .. } | ForgeError::NotFound { .. }) => Json::Null,
             Err(error) => return Err(error),
         };
@@ -134,7 +134,7 @@ impl Api {
 }
 
 impl Protection {
-    /// The rules of two that both hold.
+    /// Combines two sets of rules that both apply.
     fn and(self, other: Protection) -> Protection {
         let stricter = |one: Option<bool>, other: Option<bool>| match (one, other) {
             (Some(one), Some(other)) => Some(one && other),
@@ -205,14 +205,14 @@ fn gitea_rule(rule: &Json) -> Protection {
     };
     Protection {
         pushers,
-        // Before 1.23, Gitea had no such right.
+        // Gitea before 1.23 had no such right.
         force_push: Some(rule["enable_force_push"] == true),
         deletion: Some(false),
         approvals: rule["required_approvals"].as_u64(),
     }
 }
 
-/// Reports whether a level of GitLab is for one account, group or key.
+/// Reports whether one of GitLab's levels is for one account, group or key.
 fn is_named(level: &Json) -> bool {
     ["user_id", "group_id", "deploy_key_id", "member_role_id"].iter().any(|name| level[*name].is_u64())
 }
@@ -274,7 +274,7 @@ mod tests {
             approvals: Some(2),
         };
         assert_eq!(protection(Forge::GitHub, both), Ok(Some(expected)));
-        // Rights to read neither.
+        // The token may read neither.
         let unread = vec![is_protected(true), rules(json!([]))];
         assert_eq!(protection(Forge::GitHub, unread), Ok(Some(Protection::default())));
     }

@@ -1,4 +1,4 @@
-//! A commit's status, as a forge shows it beside the commit and its pull request.
+//! A commit's status, which a forge shows at the commit and its pull request.
 
 use crate::environment::Forge;
 
@@ -6,11 +6,11 @@ use crate::environment::Forge;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     pub state: State,
-    /// The name by which a forge tells statuses apart, and by which a rule can require one.
+    /// The name that identifies the status, and by which a rule can require it.
     pub context: String,
-    /// One line, which is cut to what the forge takes.
+    /// One line, cut to the forge's limit.
     pub description: String,
-    /// The page behind the status.
+    /// The page that the status links to.
     pub link: Option<String>,
 }
 
@@ -31,7 +31,7 @@ impl Status {
         Status { state, context: "berth".to_owned(), description: description.to_owned(), link: None }
     }
 
-    /// Adds the page that people find behind the status.
+    /// Adds the page that the status links to.
     #[must_use]
     pub fn link(self, link: Option<String>) -> Status {
         Status { link, ..self }

@@ -1,4 +1,4 @@
-//! The documented requests of each forge, played by a server on this machine.
+//! The documented requests of each forge, against a server on this machine.
 
 use std::time::Duration;
 
@@ -214,7 +214,7 @@ fn a_forks_token_has_no_right() {
 
 #[test]
 fn what_may_pass_is_tried_again_from_the_start() {
-    // The first comment was written, although the answer says that it failed.
+    // The first comment was written, although the answer reports a failure.
     let recorder = Recorder::script([
         (GITHUB_PAGE_1, Answer::new(200, &json!([]))),
         ("POST /repos/acme/fleet/issues/7/comments", Answer::new(502, &json!(null)).text("<html>")),

@@ -8,7 +8,7 @@ pub(super) const EVENT_FILE: &str = "GITHUB_EVENT_PATH";
 
 #[derive(Deserialize)]
 struct Event {
-    /// Missing in events that are about no pull request.
+    /// Missing in events without a pull request.
     pull_request: Option<EventPullRequest>,
 }
 
@@ -25,7 +25,7 @@ struct Side {
     #[serde(rename = "ref")]
     branch: String,
     sha: String,
-    /// `null` where the repository was deleted.
+    /// `null` if the repository was deleted.
     repo: Option<Repository>,
 }
 
@@ -73,8 +73,8 @@ pub(super) fn find(
     Ok(found)
 }
 
-/// Returns the merge that GitHub checks out for `pull_request`. For `pull_request_target` the variable holds
-/// the base, and Gitea and Forgejo make no such merge: there it holds the head.
+/// Returns the merge commit that GitHub checks out for `pull_request`. For `pull_request_target` the variable
+/// contains the base. Gitea and Forgejo make no such merge; there it contains the head.
 fn merge_commit(forge: Forge, variables: &Variables, number: u64) -> Option<String> {
     let is_merge = forge == Forge::GitHub
         && value(variables, "GITHUB_EVENT_NAME") == Some("pull_request")
@@ -82,7 +82,7 @@ fn merge_commit(forge: Forge, variables: &Variables, number: u64) -> Option<Stri
     value(variables, "GITHUB_SHA").filter(|_| is_merge).map(str::to_owned)
 }
 
-/// Returns the page of the run. Versions of Gitea and Forgejo differ in the number that its address holds.
+/// Returns the page of the run. Only for GitHub: versions of Gitea and Forgejo differ in the number in its address.
 fn run_link(forge: Forge, variables: &Variables) -> Option<String> {
     let server = value(variables, "GITHUB_SERVER_URL").filter(|_| forge == Forge::GitHub)?;
     let repository = value(variables, "GITHUB_REPOSITORY")?;

@@ -1,4 +1,4 @@
-//! Reasons why no pull request is found.
+//! The reasons why no pull request was found.
 
 use super::Forge;
 
@@ -16,7 +16,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// Returns the value's name in messages.
+    /// Returns the noun for the value in messages.
     fn noun(self) -> &'static str {
         match self {
             Field::Forge => "kind of forge",
@@ -30,7 +30,7 @@ impl Field {
         }
     }
 
-    /// Returns the flag that gives the value.
+    /// Returns the flag that sets the value.
     pub fn flag(self) -> &'static str {
         match self {
             Field::Forge => "--forge",
@@ -44,7 +44,7 @@ impl Field {
         }
     }
 
-    /// Returns the variable that holds the value in a CI run for a pull request.
+    /// Returns the variable with the value in a CI run for a pull request.
     fn variable(self, forge: Forge) -> &'static str {
         match (forge, self) {
             (Forge::GitLab, Field::Forge) => "GITLAB_CI",
@@ -63,7 +63,7 @@ impl Field {
         }
     }
 
-    /// Describes a right value.
+    /// Describes a valid value.
     fn example(self, forge: Forge) -> &'static str {
         match (self, forge) {
             (Field::Api, _) => {
@@ -81,17 +81,17 @@ impl Field {
     }
 }
 
-/// The reason why no pull request is found. [`EnvironmentError::hint`] says what to do.
+/// The reason why no pull request was found.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EnvironmentError {
-    /// Neither a CI run nor flags: a caller that needs no forge goes on without one.
+    /// There is neither a CI run nor a flag. Callers that do not need a forge continue without one.
     #[error("this is no CI run of GitHub, GitLab, Gitea or Forgejo")]
     Outside,
     #[error("the {} is missing{}", .field.noun(), held_in(*.field, *.forge))]
     Missing { field: Field, forge: Option<Forge> },
     #[error("the {} is `{value}`, not {}", .field.noun(), .field.example(*.forge))]
     Wrong { field: Field, value: String, forge: Forge },
-    /// The event's file cannot be read as JSON of the documented form.
+    /// The event's file is not JSON of the documented form.
     #[error("the event in the file of `GITHUB_EVENT_PATH` is invalid: {0}")]
     Event(String),
 }
@@ -105,7 +105,7 @@ impl EnvironmentError {
         EnvironmentError::Missing { field, forge }
     }
 
-    /// Returns the one thing to do.
+    /// Returns the hint.
     pub fn hint(&self) -> String {
         let on_pull_requests = |forge: Forge| match forge {
             Forge::GitLab => {

@@ -1,7 +1,7 @@
-//! The variables of a CI run → the pull request that it runs for.
+//! Finds the pull request of a CI run in its variables.
 //!
-//! [`actions`] reads those of GitHub, Gitea and Forgejo, this file those of GitLab. Each value that a flag gives
-//! replaces the one found. Nothing here looks at the process's own environment, a file or the network.
+//! [`actions`] reads the variables of GitHub, Gitea and Forgejo, this file those of GitLab. A flag's value overrides
+//! the found one. This module uses neither the process's own environment nor files nor the network.
 
 mod actions;
 mod error;
@@ -19,12 +19,12 @@ pub use repository::Repository;
 /// The variables of a process.
 pub type Variables = BTreeMap<String, String>;
 
-/// A kind of forge, by the API it speaks.
+/// A kind of forge, by its API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Forge {
     GitHub,
     GitLab,
-    /// Gitea, and Forgejo, which speaks the same API.
+    /// Gitea, or Forgejo, which has the same API.
     Gitea,
 }
 
@@ -38,7 +38,7 @@ impl Forge {
         }
     }
 
-    /// Returns the API's address where the forge has one public home.
+    /// Returns the API's address, if the forge has one public instance.
     fn public_api(self) -> Option<&'static str> {
         match self {
             Forge::GitHub => Some("https://api.github.com"),
@@ -67,7 +67,7 @@ impl FromStr for Forge {
     }
 }
 
-/// A pull request (GitLab: merge request), with all that a review of it needs to know.
+/// A pull request (GitLab: merge request), with everything that a review needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PullRequest {
     pub forge: Forge,
@@ -76,17 +76,17 @@ pub struct PullRequest {
     /// `owner/name`; of GitLab the project's number or path.
     pub repository: String,
     pub number: u64,
-    /// The branch that the pull request wants to change.
+    /// The target branch of the pull request.
     pub base: String,
-    /// The tip of that branch, where the CI run knows it.
+    /// The tip of the target branch, if the CI run knows it.
     pub base_commit: Option<String>,
     /// The tip of the pull request's own branch. Commit statuses belong to it.
     pub head_commit: String,
-    /// The branch of the head, where the CI run knows it.
+    /// The branch of the head, if the CI run knows it.
     pub head_branch: Option<String>,
-    /// The merge of head and base, where the forge made one and the CI run has checked it out.
+    /// The merge of head and base, if the forge made it and the CI run checked it out.
     pub merge_commit: Option<String>,
-    /// Reports whether the head comes from another repository, whose CI runs get no secrets.
+    /// True if the head is in another repository, whose CI runs get no secrets.
     pub is_fork: bool,
     pub links: Links,
 }
@@ -101,7 +101,7 @@ pub struct Links {
     pub run: Option<String>,
 }
 
-/// Values of flags. Each that is set replaces what the environment says.
+/// The values of flags. Each one that is set overrides the environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     pub forge: Option<Forge>,
@@ -114,7 +114,7 @@ pub struct Given {
     pub merge_commit: Option<String>,
 }
 
-/// The values that an environment holds.
+/// The values found in an environment.
 #[derive(Debug, Default)]
 struct Found {
     values: Given,
@@ -124,7 +124,7 @@ struct Found {
 }
 
 impl PullRequest {
-    /// Returns the page that shows what differs in a branch of the repository since it left another one.
+    /// Returns the page with the changes of one branch since it left another.
     pub fn comparison(&self, from: &str, to: &str) -> Option<String> {
         let page = self.links.repository.as_ref().filter(|page| is_address(page))?;
         let between = if self.forge == Forge::GitLab { "/-/compare/" } else { "/compare/" };
@@ -132,20 +132,20 @@ impl PullRequest {
     }
 }
 
-/// A branch's name as part of an address.
+/// Encodes a branch's name for an address.
 fn in_address(branch: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._/".contains(&byte);
     let one = |byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     branch.bytes().map(one).collect()
 }
 
-/// Returns the forge whose CI runs this process.
+/// Returns the forge on which this process runs in CI.
 pub fn forge_of(variables: &Variables) -> Option<Forge> {
     let is_true = |name: &str| value(variables, name).is_some_and(|value| value == "true");
     if is_true("GITLAB_CI") {
         Some(Forge::GitLab)
     } else if is_true("GITEA_ACTIONS") || is_true("FORGEJO_ACTIONS") {
-        // These set the variables of GitHub as well.
+        // Gitea and Forgejo also set GitHub's variables.
         Some(Forge::Gitea)
     } else if is_true("GITHUB_ACTIONS") {
         Some(Forge::GitHub)
@@ -154,14 +154,14 @@ pub fn forge_of(variables: &Variables) -> Option<Forge> {
     }
 }
 
-/// Returns the path of the file that describes the event, which [`read`] wants as text. GitLab has none.
+/// Returns the path of the file that describes the event; the caller passes its text to [`read`]. GitLab has none.
 pub fn event_file(variables: &Variables) -> Option<&str> {
     forge_of(variables).filter(|forge| *forge != Forge::GitLab)?;
     value(variables, actions::EVENT_FILE)
 }
 
-/// Returns the token that the environment holds for a forge: berth's own, else the forge's usual one.
-/// Secrets that a fork's run does not get are empty, and none.
+/// Returns the environment's token for a forge: berth's own, else the forge's usual one. An empty variable counts as
+/// unset, as in a fork's run.
 pub fn token(variables: &Variables, forge: Forge) -> Option<Token> {
     let usual: &[&str] = match forge {
         Forge::GitHub => &["GITHUB_TOKEN", "GH_TOKEN"],
@@ -174,9 +174,9 @@ pub fn token(variables: &Variables, forge: Forge) -> Option<Token> {
     token.or_else(of_job)
 }
 
-/// Finds the pull request that a CI run is for, or that flags name.
+/// Finds the pull request of a CI run, or the one that flags name.
 ///
-/// `event` is the text of [`event_file`]. Without a CI run and without flags the error is
+/// `event` is the text of [`event_file`]. Without a CI run and without flags, fails with
 /// [`EnvironmentError::Outside`].
 pub fn read(
     variables: &Variables,
@@ -187,7 +187,7 @@ pub fn read(
     if running_on.is_none() && *given == Given::default() {
         return Err(EnvironmentError::Outside);
     }
-    // A run on one forge says nothing of a pull request on another.
+    // A run on one forge knows nothing about a pull request on another.
     let found = match running_on.filter(|forge| given.forge.is_none_or(|given| given == *forge)) {
         Some(Forge::GitLab) => find(variables),
         Some(forge) => actions::find(forge, variables, event)?,
@@ -219,7 +219,7 @@ pub fn read(
     Ok(pull_request)
 }
 
-/// Checks what becomes part of an address, of an API or of a revision.
+/// Checks the values that become parts of addresses and revisions.
 fn check(pull_request: &PullRequest) -> Result<(), EnvironmentError> {
     let forge = pull_request.forge;
     let commits = [
@@ -237,7 +237,7 @@ fn check(pull_request: &PullRequest) -> Result<(), EnvironmentError> {
     }
 }
 
-/// The error for a value that does not fit. An address may hold a password, which nothing prints.
+/// Makes the error for an invalid value. An address may contain a password, which is never printed.
 fn wrong(field: Field, value: &str, forge: Forge) -> EnvironmentError {
     let value = value.rsplit('@').next().unwrap_or_default().to_owned();
     EnvironmentError::Wrong { field, value, forge }
@@ -273,7 +273,7 @@ fn is_commit(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// Returns a variable's value. CI systems set variables that they have no value for to the empty text.
+/// Returns a variable's value. CI systems set variables without a value to the empty text.
 fn value<'a>(variables: &'a Variables, name: &str) -> Option<&'a str> {
     variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }
@@ -284,7 +284,8 @@ mod tests;
 fn find(variables: &Variables) -> Found {
     let owned = |name: &str| value(variables, name).map(str::to_owned);
     let number = value(variables, "CI_MERGE_REQUEST_IID");
-    // Set in pipelines of merged results only, where `CI_COMMIT_SHA` is the merge. Else that is the head.
+    // Set only in pipelines of merged results, where `CI_COMMIT_SHA` is the merge. Otherwise `CI_COMMIT_SHA` is the
+    // head.
     let source = owned("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA");
     let checked_out = owned("CI_COMMIT_SHA").filter(|_| number.is_some());
     let project_page = value(variables, "CI_MERGE_REQUEST_PROJECT_URL");

@@ -1,4 +1,4 @@
-//! A repository on a forge that flags name.
+//! A repository on a forge, named by flags.
 
 use super::{EnvironmentError, Field, Forge, is_address, is_repository, wrong};
 
@@ -13,7 +13,7 @@ pub struct Repository {
 }
 
 impl Repository {
-    /// Checks what becomes part of an address. Without an API's address, it is the forge's public one.
+    /// Checks the parts of addresses. Without an API address, uses the forge's public one.
     pub fn new(forge: Forge, api: Option<&str>, name: &str) -> Result<Repository, EnvironmentError> {
         let api = api.or(forge.public_api()).ok_or(EnvironmentError::missing(Field::Api, None))?;
         let (api, name) = (api.trim_end_matches('/').to_owned(), name.to_owned());

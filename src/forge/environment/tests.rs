@@ -126,7 +126,7 @@ fn a_head_in_another_repository_or_in_none_is_a_fork() {
 fn gitea_and_forgejo_are_told_from_github() {
     let read = read_with(&gitea(), &own_event());
     assert_eq!((read.forge, read.api.as_str()), (Forge::Gitea, "https://git.acme.example/api/v1"));
-    // What they check out is the head.
+    // Gitea checks out the head.
     assert_eq!((read.merge_commit, read.links.run), (None, None));
     let forgejo = with(gitea(), &[("GITEA_ACTIONS", ""), ("FORGEJO_ACTIONS", "true")]);
     assert_eq!(forge_of(&forgejo), Some(Forge::Gitea));
@@ -201,7 +201,7 @@ fn flags_alone_are_enough() {
     };
     let read_on = |variables: &Variables| read(variables, None, &given).expect("a pull request");
     assert_eq!(read_on(&Variables::new()).api, "https://api.github.com");
-    // A run on another forge says nothing of it.
+    // A run on another forge is ignored.
     assert_eq!(read_on(&gitlab()), read_on(&Variables::new()));
     let elsewhere = Given { forge: Some(Forge::Gitea), ..given };
     let error = read(&Variables::new(), None, &elsewhere).expect_err("no public Gitea");

@@ -1,19 +1,19 @@
-//! The collection of objects that nothing leads to: what a repository's owner has set about it, and whether one runs.
+//! Git's removal of unreachable objects (`git gc`): the repository's settings for it, and whether one is running.
 
 use git2::ConfigLevel;
 
 use super::repo::Repo;
 
-/// `git gc` holds it while it works.
+/// The lock file that `git gc` holds while it works.
 const RUNNING: &str = "gc.pid";
 
 impl Repo {
-    /// Reports whether the repository may be packed without its owner asking for it (`gc.auto`).
+    /// Reports whether berth may pack the repository on its own (`gc.auto`).
     pub fn may_be_packed(&self) -> bool {
         self.own_setting("gc.auto").is_none_or(|number| number.trim() != "0")
     }
 
-    /// Reports whether the owner has set when objects go that nothing leads to (`gc.pruneExpire`).
+    /// Reports whether the owner has set the age at which unreachable objects are pruned (`gc.pruneExpire`).
     pub fn has_expiry(&self) -> bool {
         self.own_setting("gc.pruneExpire").is_some()
     }
@@ -23,7 +23,7 @@ impl Repo {
         self.inner.is_bare()
     }
 
-    /// Reports whether objects that nothing leads to may go at any moment.
+    /// Reports whether a running `git gc` may remove unreachable objects at any moment.
     pub(super) fn is_being_collected(&self) -> bool {
         self.inner.commondir().join(RUNNING).exists()
     }

@@ -1,4 +1,4 @@
-//! A commit's signature: whether it counts, whose it claims to be, and the commit without it.
+//! A commit's signature: its check, the key it claims, and the id of the commit without it.
 
 use git2::{ObjectType, Oid};
 
@@ -14,8 +14,8 @@ impl Repo {
         self.raw_object(ObjectType::Commit, id.oid())
     }
 
-    /// Checks that one of these keys signed a commit at the commit's date. Otherwise returns why the signature does
-    /// not count.
+    /// Checks that one of these keys signed a commit at the commit's date. Otherwise returns why the signature is not
+    /// valid.
     pub fn vouch(&self, id: CommitId, allowed: &AllowedSigners) -> Result<Result<(), String>, GitError> {
         let raw = self.raw_commit(id)?;
         let at = Timestamp::from_second(self.commit(id)?.seconds);
@@ -23,12 +23,12 @@ impl Repo {
         Ok(allowed.check(&raw, at).map(|_| ()))
     }
 
-    /// The key that a commit says it is signed by. Proves nothing.
+    /// Returns the key that the commit claims to be signed by. Proves nothing.
     pub fn claimed_key(&self, id: CommitId) -> Result<Option<PublicKey>, GitError> {
         Ok(commit::claimed_key(&self.raw_commit(id)?))
     }
 
-    /// The id that a commit would have without its signature.
+    /// Returns the id that the commit would have without its signature.
     pub fn unsigned_id(&self, id: CommitId) -> Result<CommitId, GitError> {
         let Some(signed) = commit::split(&self.raw_commit(id)?) else { return Ok(id) };
         let hashed = Oid::hash_object(ObjectType::Commit, &signed.payload);

@@ -31,7 +31,7 @@ impl std::fmt::Debug for Mode<'_> {
     }
 }
 
-/// Names bytes as Git would, and keeps none.
+/// Computes blob ids as Git does, and stores nothing.
 #[derive(Clone, Copy, Debug)]
 pub struct BlobIds;
 
@@ -48,18 +48,18 @@ impl Contents for BlobIds {
 }
 
 impl<'r> GitContents<'r> {
-    /// Writes what the repository does not have yet.
+    /// Writes bytes that the repository lacks.
     pub fn writing(repo: &'r Repo) -> Result<GitContents<'r>, GitError> {
         Ok(GitContents { repo, mode: Mode::Writing(Writer::new(repo)?) })
     }
 
-    /// Writes nothing, and keeps in memory what the repository does not have.
+    /// Writes nothing; keeps bytes that the repository lacks in memory.
     pub fn remembering(repo: &'r Repo) -> Result<GitContents<'r>, GitError> {
         let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
         Ok(GitContents { repo, mode: Mode::Remembering { odb, new: BTreeMap::new() } })
     }
 
-    /// The bytes behind an id, from memory or the repository.
+    /// Returns the bytes of an id, from memory or the repository.
     pub fn bytes(&self, id: ContentId) -> Result<Vec<u8>, GitError> {
         match &self.mode {
             Mode::Remembering { new, .. } if new.contains_key(&id) => Ok(new[&id].to_vec()),

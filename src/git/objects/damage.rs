@@ -1,5 +1,5 @@
-//! A loose object's file → whether it can be read to its end. libgit2 never comes to the end of one that was
-//! cut short, as a full disk or a crash leaves them.
+//! Checks that a loose object's file can be read to its end. libgit2 loops forever on a file that a full disk or a
+//! crash cut short.
 
 use std::path::Path;
 

@@ -19,16 +19,16 @@ pub enum GitError {
     NoSuchRevision { wanted: String, hint: String },
     #[error("`{name}` is not a valid ref name")]
     InvalidRef { name: String },
-    /// Somebody else moved the ref first: read again, compute again, try again.
+    /// Another process moved the ref first. The caller reads again, computes again and tries again.
     #[error("`{name}` was changed by somebody else in the meantime")]
     Raced { name: String },
-    /// Somebody else is moving the ref right now, or died while doing so.
+    /// Another process is moving the ref right now, or died while moving it.
     #[error("`{name}` is locked by another process")]
     Locked { name: String },
-    /// Nothing is published without its signature.
+    /// Signing failed, and nothing is published unsigned.
     #[error("the commit is not signed by the key {key}: {why}")]
     Unsigned { key: String, why: String },
-    /// A tree that unfolds to more than any fleet has.
+    /// The tree unfolds to more entries or bytes than any fleet has.
     #[error("`{path}`: the tree is too large")]
     TooLarge { path: String },
     #[error("{doing} failed: {message}")]
@@ -36,7 +36,7 @@ pub enum GitError {
 }
 
 impl GitError {
-    /// For errors nobody can foresee: what was being done, and libgit2's words.
+    /// Makes an unforeseen error from the failed operation and libgit2's message.
     pub(super) fn failed(doing: impl Into<String>) -> impl FnOnce(git2::Error) -> GitError {
         let doing = doing.into();
         move |error| GitError::Failed { doing, message: error.message().to_owned() }
@@ -47,7 +47,7 @@ impl GitError {
         matches!(self, GitError::Raced { .. } | GitError::Locked { .. })
     }
 
-    /// Returns the hint for a person, where there is one.
+    /// Returns the hint, if the error has one.
     pub fn hint(&self) -> Option<String> {
         match self {
             GitError::NoSuchFolder { .. } => Some("name the folder of a Git repository".to_owned()),

@@ -1,13 +1,13 @@
-//! Histories: descent, and the commits between two others.
+//! Commit history: ancestry, and the commits between two others.
 
 use super::error::GitError;
 use super::id::CommitId;
 use super::repo::{CommitInfo, Repo};
 
-/// Far beyond what comes in between two passes.
+/// Far more commits than arrive between two passes.
 const MOST_COMMITS: usize = 10_000;
 
-/// A commit and its first parents, newest first. Ends with the branch, or where a shallow clone does.
+/// Iterates over a commit and its first parents, newest first, to the root or to the end of a shallow clone.
 #[derive(Debug)]
 pub struct FirstParents<'r> {
     repo: &'r Repo,
@@ -29,14 +29,14 @@ impl Repo {
         FirstParents { repo: self, next: Some(from) }
     }
 
-    /// Reports whether a commit is the other, or comes after it.
+    /// Reports whether `commit` equals or descends from `earlier`.
     pub fn is_same_or_after(&self, commit: CommitId, earlier: CommitId) -> Result<bool, GitError> {
         let doing = || format!("comparing the histories of {commit} and {earlier}");
         let after = || self.inner.graph_descendant_of(commit.oid(), earlier.oid());
         Ok(commit == earlier || after().map_err(GitError::failed(doing()))?)
     }
 
-    /// The newest commit that is part of both histories.
+    /// Returns the newest commit that is part of both histories.
     pub fn common_ancestor(&self, a: CommitId, b: CommitId) -> Result<Option<CommitId>, GitError> {
         match self.inner.merge_base(a.oid(), b.oid()) {
             Ok(found) => Ok(Some(CommitId::of(found))),
@@ -45,7 +45,7 @@ impl Repo {
         }
     }
 
-    /// All commits that led to `to` and are not part of `since`, merged branches included.
+    /// Lists the commits that lead to `to` and are not part of `since`, merged branches included.
     pub fn commits_between(&self, since: CommitId, to: CommitId) -> Result<Vec<CommitInfo>, GitError> {
         let doing = || format!("listing the commits from {since} to {to}");
         let mut walk = self.inner.revwalk().map_err(GitError::failed(doing()))?;

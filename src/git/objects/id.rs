@@ -1,4 +1,4 @@
-//! Ids of commits and trees, as plain bytes that outlive the repository they came from.
+//! Ids of commits and trees, as plain bytes that outlive their repository.
 
 use std::fmt;
 use std::str::FromStr;
@@ -36,7 +36,7 @@ macro_rules! object_id {
         impl FromStr for $name {
             type Err = ();
 
-            /// Reads all forty hexadecimal digits; a shortened id is a revision, not an id.
+            /// Reads all forty hexadecimal digits. A shortened id is a revision, not an id.
             fn from_str(text: &str) -> Result<$name, ()> {
                 if text.len() != 40 {
                     return Err(());
@@ -51,7 +51,7 @@ object_id!(CommitId, "The id of a commit.");
 object_id!(TreeId, "The id of a tree.");
 
 impl TreeId {
-    /// The tree without entries, which every repository knows.
+    /// The empty tree, which every repository knows.
     pub const EMPTY: TreeId = TreeId([
         0x4b, 0x82, 0x5d, 0xc6, 0x42, 0xcb, 0x6e, 0xb9, 0xa0, 0x60, 0xe5, 0x4b, 0xf8, 0xd6, 0x92, 0x88, 0xfb,
         0xee, 0x49, 0x04,
@@ -59,7 +59,7 @@ impl TreeId {
 }
 
 impl CommitId {
-    /// The first twelve digits, for people.
+    /// Returns the first twelve digits, for messages.
     pub fn short(&self) -> String {
         let mut text = self.to_string();
         text.truncate(12);

@@ -1,5 +1,5 @@
-//! Refs moved one by one. One that exists gets its new file straight away: libgit2 would compare its name with those of
-//! all others first, which a new ref needs and a known one does not.
+//! Moves refs one by one. For an existing ref, its file is replaced directly: libgit2 would first compare its name
+//! with all others, which only a new ref needs.
 
 use std::path::Path;
 use std::{fs, io};
@@ -12,9 +12,9 @@ use super::refs::{RefMove, is_valid_ref};
 use super::repo::Repo;
 
 impl Repo {
-    /// Moves refs, each only if it still is where it was last seen. The first that is not ends it.
+    /// Moves refs, each only if it still has the value last seen. Stops at the first that has not.
     pub(super) fn move_one_by_one(&self, moves: &[&RefMove]) -> Result<(), GitError> {
-        // State is written before it is pointed at.
+        // Objects must be written before a ref points at them.
         self.flush()?;
         for one in moves {
             let is_moved = match one.old.filter(|_| is_valid_ref(&one.name)) {
@@ -28,7 +28,8 @@ impl Repo {
         Ok(())
     }
 
-    /// Replaces the file of a known ref; false where it is another kind of ref, one with a log, or none.
+    /// Replaces the file of an existing direct ref. Returns false for symbolic refs, refs with a reflog and missing
+    /// refs.
     fn replace(&self, name: &str, old: CommitId, new: CommitId) -> Result<bool, GitError> {
         let common = self.inner.commondir();
         if common.join("logs").join(name).exists() {

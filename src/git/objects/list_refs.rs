@@ -1,4 +1,4 @@
-//! Listing many refs at once, straight from their files: a look-up of each takes five times as long.
+//! Lists many refs at once, straight from their files. Looking up each takes five times as long.
 
 use std::fs;
 use std::path::Path;
@@ -12,10 +12,11 @@ use berth_base::model::Map;
 const DEEPEST: usize = 64;
 
 impl Repo {
-    /// All refs whose full names begin so, by name. Symbolic refs are followed, broken and dangling ones left out.
+    /// Lists the refs whose full names have this prefix, by name. Follows symbolic refs; omits broken and dangling
+    /// ones.
     pub fn list_refs(&self, prefix: &str) -> Result<Map<String, CommitId>, GitError> {
         let mut own_file = Map::new();
-        // The others after these: a ref that is packed meanwhile is in one of both.
+        // Loose refs first, packed refs after: a ref that is packed meanwhile is found in at least one of them.
         let (folder, _) = prefix.rsplit_once('/').unwrap_or_default();
         self.list_files(folder, prefix, &mut own_file, 0)?;
         let mut found = self.packed_file().map_err(|error| failed(prefix, &error))?.list(prefix);
@@ -28,7 +29,7 @@ impl Repo {
         Ok(found)
     }
 
-    /// Adds the refs with a file of their own below a folder; `None` for one that leads nowhere.
+    /// Adds the loose refs of a folder. A ref that leads nowhere gets `None`.
     fn list_files(
         &self,
         folder: &str,
@@ -65,7 +66,7 @@ impl Repo {
         Ok(())
     }
 
-    /// Reads a ref's own file: `None` where it is gone by now, which says nothing about a packed one.
+    /// Reads a loose ref. The outer `None` means that the file is gone by now; the ref may still be packed.
     fn target_in(&self, file: &Path, name: &str) -> Option<Option<CommitId>> {
         let text = match fs::read_to_string(file) {
             Ok(text) => text,
@@ -73,7 +74,7 @@ impl Repo {
             Err(_) => return Some(None),
         };
         let direct = text.strip_suffix('\n').unwrap_or(&text).parse().ok();
-        // A symbolic one, or one that only Git can read.
+        // A symbolic ref, or one that only Git can read.
         Some(direct.or_else(|| self.read_ref(name).ok().flatten()))
     }
 }

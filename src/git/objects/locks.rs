@@ -1,7 +1,7 @@
-//! Lock files of refs that a killed process left behind: found, told from those in use, and removed.
+//! Finds and removes the lock files of refs that a killed process left behind.
 //!
-//! A ref is locked for as long as it takes to write a line, so a lock that nobody touches for
-//! [`STALE`] belongs to nobody. Clocks jump: even one that looks older is watched for a moment first.
+//! A process locks a ref only for as long as it takes to write a line. So a lock unchanged for [`STALE`] has no
+//! owner. Since clocks jump, even a lock that looks older is watched for a moment first.
 
 use berth_base::backoff::pace::paced;
 use std::collections::HashSet;
@@ -26,11 +26,11 @@ pub(super) const PACKED: &str = "packed-refs";
 /// The number of times a lock may change hands before it counts as a lost race.
 const MOST_TURNS: usize = 20;
 
-/// The packed file before it is moved to its place, by `git`, which holds the lock meanwhile.
+/// Git's new packed file before the rename. Git holds the lock of [`PACKED`] meanwhile.
 const PACKED_NEW: &str = "packed-refs.new";
 
 impl Repo {
-    /// Moves refs; where one is locked, waits for the lock to go, or removes it where its holder is gone.
+    /// Runs `change` until no lock stops it. Waits for locks to go, and removes the locks of dead processes.
     pub(super) fn despite_locks<T>(
         &self,
         name: &str,
@@ -45,8 +45,8 @@ impl Repo {
         change()
     }
 
-    /// Waits until no lock is in the way of changing these refs, and removes those whose holders are gone.
-    /// Fails with the first that a process holds.
+    /// Waits until these refs are unlocked, and removes the locks of dead processes. Fails at the first lock that a
+    /// process holds.
     pub(crate) fn outlast_locks<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Result<(), GitError> {
         let common = self.inner.commondir();
         let names = names.into_iter().chain([PACKED]);
@@ -54,13 +54,13 @@ impl Repo {
         outlast(common, watched, &mut self.cleared.borrow_mut())
     }
 
-    /// The lock files of processes that are gone, removed since the repository was opened.
+    /// Returns the stale lock files removed since the repository was opened.
     pub fn cleared_locks(&self) -> Vec<String> {
         self.cleared.borrow().clone()
     }
 }
 
-/// A lock as it was when first seen.
+/// A lock file, with its marks when first seen.
 struct Watched {
     name: String,
     lock: PathBuf,
@@ -78,7 +78,7 @@ impl Watched {
     }
 }
 
-/// Waits until these locks go or have outlived their holders; notes those that it removed.
+/// Waits until these locks are gone or stale, removes the stale ones and adds their paths to `removed`.
 fn outlast(common: &Path, mut watched: Vec<Watched>, removed: &mut Vec<String>) -> Result<(), GitError> {
     let stale = paced(STALE);
     let is_old = watched.iter().all(|one| one.marks.age() >= stale);
@@ -95,7 +95,7 @@ fn outlast(common: &Path, mut watched: Vec<Watched>, removed: &mut Vec<String>) 
     let aside = common.join(format!("berth-stale-lock-{}", std::process::id()));
     for Watched { name, lock, marks } in watched {
         if name == PACKED && Marks::of(&lock) == Some(marks) {
-            // Whoever takes the lock next must be able to make it.
+            // The next process to take the lock must be able to create this file.
             let _ = std::fs::remove_file(common.join(PACKED_NEW));
         }
         if remove(&lock, marks, &aside).map_err(|_| GitError::Locked { name })? {
@@ -105,8 +105,8 @@ fn outlast(common: &Path, mut watched: Vec<Watched>, removed: &mut Vec<String>) 
     Ok(())
 }
 
-/// Removes exactly the lock that was watched; false where it is gone. If another process was quicker, what
-/// stands there now may be its own: taken aside first and looked at, that one is put back.
+/// Removes exactly the lock that was watched; returns false if it is gone. Another process may have locked the ref
+/// meanwhile: the lock is moved aside, compared, and put back if it is a new one.
 fn remove(lock: &Path, watched: Marks, aside: &Path) -> std::io::Result<bool> {
     match std::fs::rename(lock, aside) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
@@ -120,7 +120,7 @@ fn remove(lock: &Path, watched: Marks, aside: &Path) -> std::io::Result<bool> {
     Ok(same)
 }
 
-/// Marks that tell a file from the next one of the same name.
+/// The attributes that distinguish a file from its successor of the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Marks {
     modified: SystemTime,
@@ -134,7 +134,7 @@ impl Marks {
         std::fs::symlink_metadata(path).ok().map(|about| Marks::in_metadata(&about))
     }
 
-    /// Returns the marks of an open file, where files have numbers.
+    /// Returns the marks of an open file, on systems whose files have inode numbers.
     pub(super) fn of_open(file: &File) -> Option<Marks> {
         file.metadata().ok().map(|about| Marks::in_metadata(&about)).filter(|marks| marks.inode != 0)
     }
@@ -152,8 +152,8 @@ impl Marks {
         }
     }
 
-    /// Reports whether no later file can have the same marks: it is a plain one, and its date has parts of a second and is
-    /// older than a `tick`.
+    /// Reports whether no later file can have the same marks: a plain file whose date has fractions of a second and
+    /// is older than a `tick`.
     pub(super) fn are_telling(self, tick: Duration) -> bool {
         let since = self.modified.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         self.is_file && since.subsec_nanos() != 0 && self.age() > tick
@@ -164,8 +164,8 @@ impl Marks {
     }
 }
 
-/// Reports whether a process of this machine has one of these locks open, or is a `git` at work in the
-/// repository, as far as the system tells. `git` closes its locks long before it gives them back.
+/// Reports whether a process of this machine has one of these locks open, or is a `git` working in the repository, as
+/// far as `/proc` shows. `git` closes a lock file long before it releases the lock.
 fn is_in_use(common: &Path, locks: &[Watched]) -> bool {
     let whole = |path: &Path| std::fs::canonicalize(path).ok();
     let (common, locks) = (whole(common), locks.iter().filter_map(|one| whole(&one.lock)));

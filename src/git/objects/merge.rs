@@ -1,4 +1,4 @@
-//! Three-way merges of one commit into another. Meant for a rehearsal: the merge is written like any other object.
+//! Three-way merges of commits. Meant for a rehearsal: the merge commit is written like any other object.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use super::tree_changes::Changed;
 use super::tree_size::{Measure, Measured};
 use super::write::{Identity, Writer};
 
-/// The bytes of all files that came or went, beyond which renames are not looked for: each file is compared with each.
+/// The bytes of all added and removed files above which renames are not detected, since detection compares each pair.
 const MOST_RENAMED: u64 = 16 << 20;
 
 /// The outcome of a merge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Merged {
-    /// Either of the two contains the other: no merge is needed.
+    /// One of the two contains the other: no merge is needed.
     Contained(CommitId),
     /// A new commit with both as parents.
     Merge(CommitId),
-    /// The two changed these files in ways that do not go together.
+    /// Both changed these files in conflicting ways.
     Conflicts(Vec<String>),
     /// The two have no common ancestor, as far as the repository has their histories.
     Unrelated,
@@ -70,14 +70,14 @@ impl Repo {
         Ok(Merged::Merge(commit))
     }
 
-    /// Reports whether the files that came or went since a commit are small enough to be compared with each other.
+    /// Reports whether the files added or removed since the ancestor are small enough to compare each pair.
     fn has_few_moved_bytes(&self, ancestor: CommitId, sides: [CommitId; 2]) -> Result<bool, GitError> {
         let odb = self.inner.odb().map_err(GitError::failed("opening the object database"))?;
         let (before, mut bytes) = (self.commit(ancestor)?.tree, 0_u64);
         for side in sides {
             for Changed { id, change, .. } in self.tree_changes(before, self.commit(side)?.tree, &[])? {
                 if change != PathChange::Changed {
-                    // A submodule has no object here.
+                    // A submodule's commit is not in this repository.
                     bytes = bytes.saturating_add(odb.read_header(id).map_or(0, |(size, _)| size as u64));
                 }
             }

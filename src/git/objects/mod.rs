@@ -1,20 +1,20 @@
 //! The Git object store and the local ref database, as plain blocking calls.
 //!
-//! Nothing else in berth names git2. Objects are written first, then one ref moves, by
-//! compare-and-swap; the user's Git configuration does not affect them. No network here.
+//! Nothing else in berth names git2. Objects are written first, then one ref moves, by compare-and-swap. The user's
+//! Git configuration does not affect them. No network here.
 //!
 //! - [`repo`]: opening, revisions, commits, trees. [`source_tree`]: a commit as a source tree.
 //! - [`write`]: blobs, trees and commits; `raw_tree`, `recent_trees`: trees as Git stores them.
 //!   [`contents`]: rendered bytes by id.
-//! - [`refs`]: moving refs, [`locks`] and all. `list_refs`, `packed_refs`, `packed_file`: many of them at once.
-//!   `known_refs`, `ref_lock`: one by one. `recent`: what later work goes on from.
-//! - `pending`: new objects until they are needed. `pack`, `pack_index`: many of them as one pack. `damage`: objects that
-//!   cannot be read.
-//! - `collection`: what `git gc` may remove. `commit_signature`: the signatures of commits.
+//! - [`refs`]: moving refs, [`locks`] and all. `list_refs`, `packed_refs`, `packed_file`: many refs at once.
+//!   `known_refs`, `ref_lock`: one by one. `recent`: caches shared by the passes of a process.
+//! - `pending`: new objects until they are flushed. `pack`, `pack_index`: many new objects as one pack. `damage`:
+//!   unreadable objects.
+//! - `collection`: `git gc` and its settings. `commit_signature`: the signatures of commits.
 //! - [`remotes`]: the tracking refs of a clone. [`merge`]: three-way merges.
-//! - `tree_changes`: the paths that differ between two trees. `tree_size`: the size of one, however often it names its
-//!   folders.
-//! - [`history`]: descent. [`scratch`]: the same objects, to compute with and leave no trace.
+//! - `tree_changes`: the paths that differ between two trees. `tree_size`: the size of a tree, where one folder may
+//!   appear under many names.
+//! - [`history`]: ancestry. [`scratch`]: a temporary repository with the same objects, which leaves no trace.
 
 mod collection;
 mod commit_signature;

@@ -1,6 +1,6 @@
-//! Many new objects as one pack: deflated into memory, or an unnamed file, as they come, by a thread of its own, then
-//! copied beside the others with the count in front and the checksum behind. The index is written from what is
-//! known already: to let a library read the pack again would take as long as deflating it.
+//! Writes many new objects as one pack. A thread deflates them as they come, into memory or an unnamed file; then
+//! everything is copied beside the other packs, with the count in front and the checksum behind. The index is written
+//! from known offsets and checksums: letting a library read the pack again would take as long as deflating it.
 //!
 //! A pack begins with the number of its objects, which is known only at the end; hence the copy.
 
@@ -19,15 +19,15 @@ use sha1::{Digest as _, Sha1};
 use super::error::GitError;
 use berth_base::text::hex;
 
-/// Git's own level for objects that may not live long: twice as fast as its level for archives, a tenth larger.
+/// Git's level for loose objects: twice as fast as its level for packs, a tenth larger.
 const LEVEL: u32 = 1;
 
 const CHUNK: usize = 1 << 20;
 
-/// So much is kept in memory before it goes to the unnamed file.
+/// The deflated bytes kept in memory before they go to the unnamed file.
 const KEPT: usize = 1 << 21;
 
-/// So much is collected before it goes over to the thread that deflates, and so many of these may wait there.
+/// The bytes of one batch for the deflating thread, and the number of batches that may wait for it.
 const BATCH: usize = 1 << 18;
 const WAITING: usize = 4;
 
@@ -46,7 +46,7 @@ pub(super) struct Spool {
 type Batch = Vec<(Oid, ObjectType, Arc<[u8]>)>;
 
 impl Spool {
-    /// A spool beside the packs, so that it needs no room elsewhere.
+    /// Creates a spool in the pack folder, so that it needs space on no other disk.
     pub(super) fn new(objects_folder: &Path) -> Result<Spool, GitError> {
         let folder = objects_folder.join("pack");
         fs::create_dir_all(&folder).map_err(spooling)?;
@@ -64,13 +64,13 @@ impl Spool {
             return Ok(());
         }
         self.batch_bytes = 0;
-        // Only a thread that has failed does not listen; its error comes with the end.
+        // Sending fails only if the thread has failed; `finish` returns its error.
         self.batches
             .send(std::mem::take(&mut self.batch))
             .map_err(|_| spooling(io::Error::other("the pack cannot be written any more")))
     }
 
-    /// Makes all of it a pack of the repository.
+    /// Writes all objects as a pack of the repository.
     pub(super) fn finish(self) -> Result<(), GitError> {
         let _ = self.batches.send(self.batch);
         drop(self.batches);
@@ -81,7 +81,7 @@ impl Spool {
     }
 }
 
-/// Copies a spool to a pack and writes its index. Whoever sees the index finds the pack.
+/// Copies the spool to a pack, then writes its index: readers find a pack by its index.
 fn write_pack(folder: &Path, deflated: Deflated, objects: Vec<Indexed>) -> io::Result<()> {
     let count = u32::try_from(objects.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
     let mut pack = Unfinished::new(folder)?;
@@ -102,7 +102,7 @@ fn write_pack(folder: &Path, deflated: Deflated, objects: Vec<Indexed>) -> io::R
     index.finish(&folder.join(format!("{name}.idx")))
 }
 
-/// A file until it has its name; removed where that does not come.
+/// A file that is removed on drop, unless `finish` gave it its name.
 struct Unfinished {
     file: File,
     path: PathBuf,
@@ -114,13 +114,13 @@ impl Unfinished {
         Ok(Unfinished { file, path })
     }
 
-    /// Names the file, after which nobody may write to it.
+    /// Makes the file read-only and renames it.
     fn finish(mut self, name: &Path) -> io::Result<()> {
         let mut rights = self.file.metadata()?.permissions();
         rights.set_readonly(true);
         self.file.set_permissions(rights)?;
         fs::rename(&self.path, name)?;
-        // The next file of this name is somebody else's.
+        // Another process may create a file at the old path: drop must not remove it.
         self.path = PathBuf::new();
         Ok(())
     }
@@ -134,7 +134,7 @@ impl Drop for Unfinished {
     }
 }
 
-/// Deflated objects, one behind the other: the last of them in memory, those before in a file.
+/// Deflated objects, one after another: the last ones in memory, the earlier ones in a file.
 struct Deflated {
     folder: PathBuf,
     kept: Vec<u8>,
@@ -157,7 +157,7 @@ impl Deflated {
         Ok(())
     }
 
-    /// Gives all of it, from the first byte on.
+    /// Passes all bytes to `take`, from the first on.
     fn each_part(self, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         if let Some(mut file) = self.file {
             file.seek(SeekFrom::Start(0))?;
@@ -171,15 +171,15 @@ impl Deflated {
     }
 }
 
-/// Creates a file that disappears with the process, however that ends. Where a file in use cannot be removed, `git gc`
-/// recognises its name and clears it away.
+/// Creates a file that the system removes when the process ends. Where an open file cannot be removed, `git gc`
+/// recognises its name and removes it later.
 fn unnamed_file(folder: &Path) -> io::Result<File> {
     let (file, path) = new_file(folder)?;
     let _ = fs::remove_file(path);
     Ok(file)
 }
 
-/// Deflates the entries of all batches; gives them and where each object is in the pack to be.
+/// Deflates the entries of all batches. Returns them with the offset of each object.
 fn deflate_all(batches: &Receiver<Batch>, mut deflated: Deflated) -> io::Result<(Deflated, Vec<Indexed>)> {
     let mut deflate = Compress::new(Compression::new(LEVEL), true);
     let mut buffer = Vec::new();
@@ -204,7 +204,7 @@ fn deflate_all(batches: &Receiver<Batch>, mut deflated: Deflated) -> io::Result<
     Ok((deflated, objects))
 }
 
-/// The kind and the length before deflating, in seven bits a byte, the lowest first.
+/// Writes the kind and the inflated length, seven bits a byte, lowest first.
 fn entry_header(out: &mut Vec<u8>, kind: ObjectType, length: usize) {
     let kind: usize = match kind {
         ObjectType::Commit => 1,
@@ -221,7 +221,7 @@ fn entry_header(out: &mut Vec<u8>, kind: ObjectType, length: usize) {
     out.push(byte as u8);
 }
 
-/// Creates a file whose name says to `git gc` that it is unfinished.
+/// Creates a file whose name marks it as unfinished for `git gc`.
 fn new_file(folder: &Path) -> io::Result<(File, PathBuf)> {
     let mut number = 0_u32;
     loop {
@@ -238,18 +238,18 @@ fn spooling(error: io::Error) -> GitError {
     GitError::Failed { doing: "collecting new objects for a pack".to_owned(), message: error.to_string() }
 }
 
-/// An object's place in a pack.
+/// An object's id, checksum and offset in a pack.
 pub(super) struct Indexed {
     pub(super) id: Oid,
-    /// The checksum of the object as the pack has it, deflated and with its header.
+    /// The checksum of the object's deflated bytes and their header.
     pub(super) crc: u32,
     pub(super) offset: u64,
 }
 
-/// Offsets from here on stand in a table of their own.
+/// Offsets from here on are stored in a second table, with eight bytes each.
 const LONG: u64 = 1 << 31;
 
-/// The bytes of the index file.
+/// Returns the bytes of the index file.
 pub(super) fn write(mut objects: Vec<Indexed>, pack_sum: &[u8]) -> Vec<u8> {
     objects.sort_unstable_by_key(|object| object.id);
     let mut out = Vec::with_capacity(1100 + 28 * objects.len());

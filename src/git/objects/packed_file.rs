@@ -1,5 +1,5 @@
-//! The file of packed refs in memory, as it was read last, with the lists that were made of it: a fleet has a ref for each
-//! cluster, and a pass moves few of them.
+//! The file of packed refs, cached in memory with the lists made from it. A fleet has a ref for each cluster, and a
+//! pass moves few of them.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -15,25 +15,25 @@ use super::refs::RefMove;
 use super::repo::Repo;
 use berth_base::model::Map;
 
-/// A file that was replaced within so short a time may have the same marks as the one before.
+/// A file replaced within this time may have the same marks as its predecessor.
 const TICK: Duration = Duration::from_millis(20);
 
-/// The number of lists that are remembered; berth itself asks for few.
+/// The number of cached lists; berth itself uses few prefixes.
 const MOST_LISTS: usize = 16;
 
-/// The packed refs of a repository. A clone is the same memory.
+/// The packed refs of a repository. Clones share the memory.
 #[derive(Clone, Debug, Default)]
 pub struct RecentRefs(Arc<Mutex<PackedFile>>);
 
-/// All of this can be made of the file again.
+/// The parsed file of packed refs, which can be read again at any time.
 #[derive(Debug, Default)]
 pub(super) struct PackedFile {
     text: Vec<u8>,
-    /// The file that has this text, where its marks tell it from all others.
+    /// The path and marks of the file with this text, if the marks identify it.
     read: Option<(PathBuf, Marks)>,
-    /// That file, where it is berth's own: while it is open, no other one gets its number.
+    /// That file, if berth wrote it. As long as it is open, no new file can get its inode number.
     written: Option<File>,
-    /// By the beginning of the names.
+    /// By prefix of the names.
     lists: BTreeMap<String, List>,
 }
 
@@ -44,8 +44,8 @@ struct List {
 }
 
 impl Repo {
-    /// Returns the packed refs as they are now. Whoever holds the file's lock, or that of a ref, finds what is true until
-    /// the lock goes.
+    /// Returns the packed refs as they are now. They stay valid for a caller that holds the lock of the file, or of
+    /// the ref.
     pub(super) fn packed_file(&self) -> io::Result<MutexGuard<'_, PackedFile>> {
         let mut file = self.recent.refs.0.lock().unwrap_or_else(PoisonError::into_inner);
         file.read_again(self.shared_path())?;
@@ -58,7 +58,7 @@ impl PackedFile {
         &self.text
     }
 
-    /// Returns the refs whose names begin so.
+    /// Returns the refs whose names have this prefix.
     pub(super) fn list(&mut self, prefix: &str) -> Map<String, CommitId> {
         if self.lists.len() >= MOST_LISTS && !self.lists.contains_key(prefix) {
             self.lists.clear();
@@ -72,8 +72,8 @@ impl PackedFile {
         list.refs.clone()
     }
 
-    /// Takes the text that the file has after these moves, and the file that was written in its place. Git replaces the
-    /// file, too, and never writes into it.
+    /// Stores the new text, moves and file after berth replaced the packed refs. Git also replaces the file, and
+    /// never writes into it.
     pub(super) fn take_moves(
         &mut self,
         text: Vec<u8>,
@@ -91,7 +91,7 @@ impl PackedFile {
         self.written = file;
     }
 
-    /// Reads the file where it is another one by now. What stayed the same in it stays listed.
+    /// Reads the file again if it was replaced. Lists are rebuilt from their earlier versions on demand.
     fn read_again(&mut self, common: &Path) -> io::Result<()> {
         let path = common.join(PACKED);
         let marks = Marks::of(&path);
@@ -114,7 +114,7 @@ impl PackedFile {
     }
 }
 
-/// Makes a list of these refs out of an earlier one. Both mostly ascend, and any order gives the same list.
+/// Updates an earlier list to the refs listed now. Fast if both ascend; correct in any order.
 fn brought_up_to<'n>(
     earlier: &Map<String, CommitId>,
     listed: impl Iterator<Item = (&'n str, CommitId)>,

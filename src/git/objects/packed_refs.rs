@@ -1,8 +1,7 @@
-//! Many refs moved at once, through the one file that holds packed refs: ten thousand small files are slow
-//! to write and slow to list.
+//! Moves many refs at once through the file of packed refs: ten thousand small files are slow to write and to list.
 //!
-//! Refs that have a file of their own are moved there first, since that file would win. The packed file is replaced under
-//! its lock, as Git does it.
+//! Refs with a file of their own are moved there first, because that file overrides the packed ref. The packed file
+//! is replaced under its lock, as Git does it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,18 +14,18 @@ use super::ref_lock::RefLock;
 use super::refs::{RefMove, is_valid_ref};
 use super::repo::Repo;
 
-/// Fewer are moved one by one, which leaves the packed file alone.
+/// Fewer refs are moved one by one, which leaves the packed file alone.
 const MANY: usize = 16;
 
-/// So much of the file is searched line by line.
+/// A part of the file this small is searched line by line.
 const FEW_BYTES: usize = 1 << 10;
 
-/// The bytes of a line with a long name.
+/// An estimate of the bytes of a long line.
 const LONG_LINE: usize = 1 << 7;
 
 impl Repo {
-    /// Moves refs, each only if it still is where it was last seen. The first that is not ends it: those
-    /// before may have moved.
+    /// Moves refs, each only if it still has the value last seen. Stops at the first that has not; earlier refs may
+    /// have moved.
     pub fn move_refs(&self, moves: &[RefMove]) -> Result<(), GitError> {
         moves.iter().try_for_each(|one| self.refuse_in_rehearsal(&one.name))?;
         let folder = self.inner.commondir();
@@ -39,10 +38,10 @@ impl Repo {
         if let Some(bad) = packed.iter().find(|one| !is_valid_ref(&one.name)) {
             return Err(GitError::InvalidRef { name: bad.name.clone() });
         }
-        // State is written before it is pointed at.
+        // Objects must be written before a ref points at them.
         self.flush()?;
         match self.despite_locks(PACKED, || self.replace_packed(&packed)) {
-            // Somebody packs refs for long: each ref has a lock of its own as well.
+            // Another process holds the packed file for long. Each ref can still be moved under its own lock.
             Err(GitError::Locked { .. }) => self.move_one_by_one(&packed),
             done => done,
         }
@@ -59,7 +58,7 @@ impl Repo {
     }
 }
 
-/// Puts the new targets in place of the old ones, in a sorted file.
+/// Returns the sorted file with the new targets.
 fn with_moves(text: &[u8], moves: &[&RefMove]) -> Result<Vec<u8>, GitError> {
     let mut moves = moves.to_vec();
     moves.sort_by_key(|one| &one.name);
@@ -82,11 +81,11 @@ fn with_moves(text: &[u8], moves: &[&RefMove]) -> Result<Vec<u8>, GitError> {
     Ok(out)
 }
 
-/// The lines of a ref: its target, and below it the commit of a tag.
+/// The lines of one ref: its target, and after it the peeled commit of a tag.
 struct Record<'t> {
     target: &'t [u8],
     name: &'t [u8],
-    /// Of its lines, and of those before them that are no ref's.
+    /// The bytes of the ref's lines and of the skipped lines before them.
     length: usize,
 }
 
@@ -113,7 +112,7 @@ fn ref_of(line: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((id, name.strip_prefix(b" ")?.trim_ascii_end()))
 }
 
-/// The target and the name of each ref.
+/// Iterates over the target and name of each ref.
 pub(super) fn lines(packed: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     packed.split(|byte| *byte == b'\n').filter_map(ref_of)
 }
@@ -124,7 +123,8 @@ pub(super) fn find(packed: &[u8], name: &str) -> Option<CommitId> {
     str::from_utf8(id).ok()?.parse().ok()
 }
 
-/// The target and the name of each ref whose name begins so. A file that says that it is sorted is searched by halves.
+/// Iterates over the target and name of each ref with this prefix. Uses binary search if the header declares the file
+/// sorted.
 pub(super) fn beginning_with<'t>(
     packed: &'t [u8],
     prefix: &'t str,
@@ -145,7 +145,7 @@ fn is_sorted(packed: &[u8]) -> bool {
     header(packed).trim_ascii_end().ends_with(b" sorted")
 }
 
-/// Returns where the first ref begins whose name is this one or comes after it, in a sorted file or the rest of one.
+/// Returns the offset of the first ref whose name is `name` or sorts after it, in a sorted file or its tail.
 fn first_from(sorted: &[u8], name: &[u8]) -> usize {
     let comes_before = |from: usize| {
         let first = sorted.get(from..).and_then(|text| lines(text).next());
@@ -155,7 +155,7 @@ fn first_from(sorted: &[u8], name: &[u8]) -> usize {
         let end = sorted.get(at..).and_then(|text| text.iter().position(|byte| *byte == b'\n'));
         end.map_or(sorted.len(), |end| at + end + 1)
     };
-    // All before `begin` comes before it, and nothing from `end` on. Those looked for are mostly near.
+    // Refs before `begin` sort before `name`, refs from `end` on do not. Most searched refs are near the start.
     let (mut begin, mut end, mut step) = (header(sorted).len(), sorted.len(), FEW_BYTES);
     while begin + step < end {
         let middle = line_after(begin + step);
@@ -177,7 +177,7 @@ fn first_from(sorted: &[u8], name: &[u8]) -> usize {
     begin
 }
 
-/// Returns the file sorted by name, with a header that says so.
+/// Returns the file sorted by name, with a header that declares it sorted.
 fn sorted(text: &[u8]) -> Cow<'_, [u8]> {
     if is_sorted(text) && text.ends_with(b"\n") {
         return text.into();

@@ -1,7 +1,7 @@
-//! Objects that are written but not in the repository yet: a handful become loose objects, many one pack.
+//! Objects that are not yet in the repository. A flush writes a handful as loose objects, many as one pack.
 //!
-//! A repository has one such store. It is emptied before any ref moves and before anything in it is read,
-//! so that nobody can point at a missing object; objects that nothing points at are never written.
+//! A repository has one such store. It is flushed before any ref moves and before any of its objects is read, so that
+//! no ref points at a missing object. Objects that nothing points at are never written.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -13,7 +13,7 @@ use git2::{ObjectType, Oid};
 use super::error::GitError;
 use super::pack::Spool;
 
-/// So many objects, or bytes, are kept in memory and become loose objects.
+/// Up to this many objects and bytes stay in memory and become loose objects.
 const FEW: usize = 24;
 const FEW_BYTES: usize = 1 << 20;
 
@@ -28,7 +28,7 @@ struct Unwritten {
     few: Vec<(Oid, ObjectType, Arc<[u8]>)>,
     few_bytes: usize,
     spool: Option<Spool>,
-    /// Something was lost: nothing may be pointed at, until somebody starts over.
+    /// An object was lost: no ref may move until `drop_all`.
     failed: bool,
 }
 
@@ -37,7 +37,8 @@ impl Pending {
         self.unwritten.borrow().known.contains(&id)
     }
 
-    /// Takes a new object over. For a pack even where there are few, if a loose one could be thought to be there.
+    /// Adds a new object. `packed` forces a pack even for few objects: libgit2 would not write a loose object that
+    /// seems to exist.
     pub(super) fn add(
         &self,
         objects_folder: &Path,
@@ -58,7 +59,7 @@ impl Pending {
         self.unwritten.take();
     }
 
-    /// Puts everything that was written so far into the repository.
+    /// Writes all added objects to the repository.
     pub(super) fn flush(&self, repository: &git2::Repository) -> Result<(), GitError> {
         let unwritten = self.unwritten.take();
         if unwritten.failed {

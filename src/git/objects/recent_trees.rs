@@ -1,5 +1,5 @@
-//! The larger trees that were read or written last, in memory: each publication edits the folder of all clusters, many
-//! edit the same namespaces, and a source is compared with the one before.
+//! Caches the larger trees used last. Each publication edits the folder of all clusters, many edit the same
+//! namespaces, and a source is compared with its predecessor.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,16 +11,16 @@ use super::id::TreeId;
 use super::raw_tree::Tree;
 use super::repo::Repo;
 
-/// The size from which a tree is remembered, in bytes.
+/// The size from which a tree is cached, in bytes.
 const LARGE: usize = 1 << 14;
 
-/// The trees that are remembered whatever their size.
+/// The number of trees cached whatever their size.
 const FEW: usize = 8;
 
-/// More trees are remembered while all have at most so many bytes.
+/// The total bytes up to which more trees are cached.
 const MOST: usize = 8 << 20;
 
-/// Trees as Git stores them. A clone is the same memory.
+/// Trees as Git stores them. Clones share the memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RecentTrees(Arc<Mutex<VecDeque<RecentTree>>>);
 
@@ -31,7 +31,7 @@ struct RecentTree {
 }
 
 impl Repo {
-    /// One tree, as Git stores it.
+    /// Returns one tree as Git stores it.
     pub(super) fn raw_tree(&self, id: TreeId) -> Result<Tree, GitError> {
         if id == TreeId::EMPTY {
             return Ok(Tree::default());
@@ -49,7 +49,7 @@ impl RecentTrees {
         trees.iter().find(|known| known.id == id).map(|known| known.tree.clone())
     }
 
-    /// Remembers a tree in place of the one before it.
+    /// Caches a tree in place of its predecessor.
     pub(super) fn replace(&self, before: TreeId, id: TreeId, tree: Tree) {
         if tree.bytes().len() < LARGE {
             return;

@@ -1,4 +1,4 @@
-//! The lock of one ref, or of the file of packed ones: the new content, which takes the place of the old.
+//! The lock file of one ref, or of the packed refs. It takes the new content, and replaces the old file by a rename.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::GitError;
 
-/// Given back when dropped.
+/// Dropping the lock releases it.
 pub(super) struct RefLock {
     name: String,
     pub(super) target: PathBuf,
@@ -29,13 +29,13 @@ impl RefLock {
         }
     }
 
-    /// Puts this content in place of the old one.
+    /// Replaces the old content.
     pub(super) fn replace(mut self, text: &[u8]) -> Result<(), GitError> {
         let replaced = self.write(text).and_then(|()| self.rename());
         replaced.map(drop).map_err(|error| failed(&self.name, &error))
     }
 
-    /// [`RefLock::replace`] for content that must outlast a power cut. Returns the new file.
+    /// Like [`RefLock::replace`], for content that must survive a power cut. Returns the new file.
     pub(super) fn replace_for_good(mut self, text: &[u8]) -> Result<Option<File>, GitError> {
         let written = self.write(text).and_then(|()| self.file.as_ref().map_or(Ok(()), File::sync_all));
         written.and_then(|()| self.rename()).map_err(|error| failed(&self.name, &error))
@@ -47,7 +47,7 @@ impl RefLock {
 
     fn rename(&mut self) -> io::Result<Option<File>> {
         fs::rename(&self.path, &self.target)?;
-        // What was renamed is no lock any more, and the next one is somebody else's.
+        // After the rename the lock's path is free: a file there belongs to another process.
         self.path = PathBuf::new();
         Ok(self.file.take())
     }

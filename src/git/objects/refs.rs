@@ -1,4 +1,4 @@
-//! Moving refs: only from the value the caller last saw, so that no one's work is lost.
+//! Moves refs by compare-and-swap, so that no other process's move is lost.
 
 use git2::ErrorCode;
 
@@ -30,7 +30,7 @@ impl Repo {
         }
     }
 
-    /// Reports whether a ref of this name exists, wherever it points and even if it is unreadable.
+    /// Reports whether a ref of this name exists, even if it is dangling or unreadable.
     pub fn has_ref(&self, name: &str) -> Result<bool, GitError> {
         match self.inner.find_reference(name) {
             Ok(_) => Ok(true),
@@ -44,10 +44,10 @@ impl Repo {
         self.move_one_by_one(&[&RefMove { name: name.to_owned(), old, new }])
     }
 
-    /// [`Repo::move_ref`] of any kind of ref, which reads all packed refs.
+    /// Like [`Repo::move_ref`], for any kind of ref. Slower: libgit2 reads all packed refs.
     pub(super) fn move_any_ref(&self, one: &RefMove) -> Result<(), GitError> {
         let RefMove { name, old, new } = one;
-        // What it stood for is somebody else's, and stays.
+        // The commit behind the symbolic ref belongs to another ref, which stays.
         let old = if self.discard_symbolic_ref(name) { &None } else { old };
         // The zero id stands for "absent" and, unlike a create, is compared while the ref is locked.
         let expected = old.map_or(git2::Oid::ZERO_SHA1, CommitId::oid);
@@ -75,10 +75,9 @@ impl Repo {
         })
     }
 
-    /// Deletes refs that keep another one from being made, because its name is below theirs. Only for names that are
-    /// berth's alone.
+    /// Deletes refs that block this one because its name continues theirs. Only for names below `refs/berth/`.
     pub fn clear_above(&self, name: &str) -> Result<(), GitError> {
-        // Not `refs` itself.
+        // Skips `refs` itself.
         for (at, _) in name.match_indices('/').skip(1) {
             let above = name.get(..at).unwrap_or_default();
             if self.has_ref(above)?
@@ -90,13 +89,13 @@ impl Repo {
         Ok(())
     }
 
-    /// Deletes refs that keep another one from being made, because their names are below it.
+    /// Deletes refs that block this one because their names continue its name.
     pub(crate) fn clear_below(&self, name: &str) -> Result<(), GitError> {
         let below = self.list_refs(&format!("{name}/"))?;
         below.into_iter().try_for_each(|(name, commit)| self.delete_ref(&name, commit))
     }
 
-    /// A ref must not name an object that ends with the process.
+    /// Refuses a move in a rehearsal: the ref would point to an object that ends with the process.
     pub(super) fn refuse_in_rehearsal(&self, name: &str) -> Result<(), GitError> {
         if !self.is_rehearsal {
             return Ok(());
@@ -105,7 +104,7 @@ impl Repo {
         Err(GitError::Failed { doing: format!("moving `{name}`"), message })
     }
 
-    /// Removes a symbolic ref among those that are berth's alone, which berth never makes. Returns true if it did.
+    /// Deletes a symbolic ref below `refs/berth/`, where berth never makes any. Returns true if one was deleted.
     fn discard_symbolic_ref(&self, name: &str) -> bool {
         let is_own = name.starts_with(OWN);
         let found = self.inner.find_reference(name).ok().filter(|_| is_own);
@@ -113,7 +112,7 @@ impl Repo {
         symbolic.is_some_and(|mut symbolic| symbolic.delete().is_ok())
     }
 
-    /// Removes a ref's file whose content is no ref, as a power cut leaves them; no other call can.
+    /// Removes a ref's file with invalid content, as a power cut leaves it. No call of libgit2 can.
     pub fn discard_broken_ref(&self, name: &str) -> Result<(), GitError> {
         if !is_valid_ref(name) || self.read_ref(name).is_ok() {
             return Ok(());

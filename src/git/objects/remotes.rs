@@ -1,4 +1,4 @@
-//! The remotes that a clone knows, and its tracking refs of them. No network here.
+//! The remotes of a clone, and its tracking refs. No network here.
 
 use git2::{Direction, ErrorCode};
 
@@ -10,14 +10,14 @@ const BRANCHES: &str = "refs/heads/";
 const HABITUAL: &str = "origin";
 
 impl Repo {
-    /// The remote that a branch follows; else the only remote, else `origin`.
+    /// Returns the remote that the branch tracks; else the only remote, else `origin`.
     pub fn remote_for(&self, branch: Option<&str>) -> Result<Option<String>, GitError> {
         let names = self.remotes()?;
         let followed = match branch.and_then(|branch| branch.strip_prefix(BRANCHES)) {
             Some(branch) => self.setting(&format!("branch.{branch}.remote"))?,
             None => None,
         };
-        // A branch that follows one of the same repository has the remote `.`.
+        // A branch that tracks a branch of the same repository has the remote `.`.
         if let Some(followed) = followed.filter(|followed| names.contains(followed)) {
             return Ok(Some(followed));
         }
@@ -27,14 +27,14 @@ impl Repo {
         })
     }
 
-    /// The names of all remotes.
+    /// Lists the names of all remotes.
     pub fn remotes(&self) -> Result<Vec<String>, GitError> {
         let doing = "listing the remotes";
         let names = self.inner.remotes().map_err(GitError::failed(doing))?;
         Ok(names.iter().flatten().flatten().map(str::to_owned).collect())
     }
 
-    /// The ref under which this clone keeps a ref of the remote.
+    /// Returns the tracking ref in this clone for a ref of the remote.
     pub fn tracking_ref(&self, remote: &str, name: &str) -> Result<String, GitError> {
         let doing = || format!("reading the settings of the remote `{remote}`");
         let found = self.inner.find_remote(remote).map_err(GitError::failed(doing()))?;
@@ -45,7 +45,8 @@ impl Repo {
                 return Ok(kept.to_owned());
             }
         }
-        // A bare clone keeps branches as they are; one of a single branch says nothing of the others.
+        // A bare clone keeps branches under their own names. A clone of a single branch has no tracking refs for
+        // others.
         if self.inner.is_bare() && fetching().next().is_none() {
             return Ok(name.to_owned());
         }
@@ -53,14 +54,14 @@ impl Repo {
         Ok(format!("refs/remotes/{remote}/{short}"))
     }
 
-    /// The branch that the remote's HEAD names, in full, where this clone knows it.
+    /// Returns the full name of the branch that the remote's HEAD names, if this clone knows it.
     pub fn remote_head(&self, remote: &str) -> Result<Option<String>, GitError> {
         let prefix = format!("refs/remotes/{remote}/");
         let direct = self.direct_ref(&format!("{prefix}HEAD"))?;
         Ok(direct.and_then(|name| name.strip_prefix(&prefix).map(|short| format!("{BRANCHES}{short}"))))
     }
 
-    /// Reports whether the history that leads to `to`, without that of `since`, was cut off when it was fetched.
+    /// Reports whether a shallow fetch cut off history that leads to `to` and not to `since`.
     pub fn is_cut_between(&self, since: Option<CommitId>, to: CommitId) -> Result<bool, GitError> {
         if !self.is_shallow() {
             return Ok(false);
@@ -83,7 +84,7 @@ impl Repo {
         Ok(false)
     }
 
-    /// The parents that a commit names itself: a shallow clone shows a commit at its end as one without any.
+    /// Returns the parents written in the commit. libgit2 shows none for a commit at the end of a shallow clone.
     pub(crate) fn written_parents(&self, id: CommitId) -> Result<Vec<CommitId>, GitError> {
         let commit = self.find_commit(id)?;
         let header = String::from_utf8_lossy(commit.raw_header_bytes()).into_owned();
@@ -92,7 +93,7 @@ impl Repo {
         Ok(parents.skip(1).filter_map(|id| id.parse().ok()).collect())
     }
 
-    /// A text of the repository's settings.
+    /// Returns a string from the repository's settings.
     fn setting(&self, name: &str) -> Result<Option<String>, GitError> {
         let doing = || format!("reading the setting `{name}`");
         let settings = self.inner.config().map_err(GitError::failed(doing()))?;

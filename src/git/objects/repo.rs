@@ -1,6 +1,6 @@
-//! An open repository: revisions, commits and trees as plain data.
+//! An open repository, with revisions, commits and trees as plain data.
 //!
-//! A [`Repo`] is cheap to open and stays on its thread; what it returns may go anywhere.
+//! A [`Repo`] is cheap to open and stays on its thread; its results may go to other threads.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,9 +20,9 @@ use berth_base::progress::Progress;
 pub struct Repo {
     pub(super) inner: git2::Repository,
     pub(super) pending: Pending,
-    /// Lock files of dead processes, removed on the way.
+    /// The stale lock files removed so far.
     pub(super) cleared: RefCell<Vec<String>>,
-    /// New objects stay in memory, and refs stay where they are.
+    /// New objects stay in memory, and refs cannot move.
     pub(super) is_rehearsal: bool,
     pub(super) progress: Progress,
     pub(super) recent: Recent,
@@ -91,7 +91,7 @@ impl EntryKind {
     }
 }
 
-/// The difference of a path between two trees.
+/// The kind of difference of a path between two trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PathChange {
     Added,
@@ -106,7 +106,7 @@ pub(super) const MODE_FOLDER: u32 = 0o040_000;
 pub(super) const MODE_SUBMODULE: u32 = 0o160_000;
 
 impl Repo {
-    /// Opens the repository at exactly this path: a bare one, a work tree's root or its `.git`.
+    /// Opens the repository at exactly this path: a bare one, or a work tree's root or its `.git`.
     pub fn open(path: impl AsRef<Path>) -> Result<Repo, GitError> {
         let path = path.as_ref();
         let named = path.display().to_string();
@@ -121,9 +121,9 @@ impl Repo {
         })
     }
 
-    /// Opens the repository for a rehearsal: new objects are kept in memory and end with it, refs cannot move.
+    /// Opens the repository for a rehearsal: new objects live in memory until it is closed, and refs cannot move.
     pub fn rehearsal(path: impl AsRef<Path>) -> Result<Repo, GitError> {
-        /// Before libgit2's own stores, so that all new objects go there.
+        /// Ranks before libgit2's own stores, so that all new objects go there.
         const FIRST: i32 = 1_000;
         let repo = Repo { is_rehearsal: true, ..Repo::open(path)? };
         let doing = "preparing a store in memory";
@@ -133,7 +133,7 @@ impl Repo {
         Ok(repo)
     }
 
-    /// Lets work on this repository say how far it is.
+    /// Reports progress of work on this repository to `progress`.
     #[must_use]
     pub fn watched(self, progress: &Progress) -> Repo {
         Repo { progress: progress.clone(), ..self }
@@ -144,7 +144,7 @@ impl Repo {
         &self.progress
     }
 
-    /// Lets HEAD stand for a ref, whether it has a commit or not.
+    /// Points HEAD to a ref, which need not exist yet.
     pub fn set_head(&self, name: &str) -> Result<(), GitError> {
         let made = self.inner.reference_symbolic("HEAD", name, true, "berth");
         made.map(|_| ()).map_err(GitError::failed(format!("pointing HEAD to `{name}`")))
@@ -160,7 +160,8 @@ impl Repo {
         self.inner.commondir()
     }
 
-    /// The root of the repository that a folder is inside of; `None` for a root, or outside of any.
+    /// Returns the root of the repository around a folder. `None` if the folder is a root itself, or in no
+    /// repository.
     pub fn root_above(folder: &Path) -> Option<PathBuf> {
         let folder = folder.canonicalize().ok()?;
         let found = git2::Repository::discover(&folder).ok()?;
@@ -168,7 +169,7 @@ impl Repo {
         (root != folder && folder.starts_with(&root)).then_some(root)
     }
 
-    /// Reports whether a folder holds a repository's own files: a bare one, or a `.git`.
+    /// Reports whether a folder holds Git's own files: a bare repository or a `.git`.
     pub fn is_git_folder(folder: &Path) -> bool {
         let Ok(repo) = git2::Repository::open(folder) else { return false };
         let same =
@@ -176,18 +177,18 @@ impl Repo {
         same(repo.path())
     }
 
-    /// Puts everything that was written so far into the repository.
+    /// Writes all pending objects to the repository.
     pub fn flush(&self) -> Result<(), GitError> {
         self.pending.flush(&self.inner)
     }
 
-    /// Drops what was written and is not in the repository yet, and the failure to bring it there: for a new attempt
-    /// whose caller keeps no id of an earlier one.
+    /// Drops pending objects and the failure to write them, for a new attempt. The caller must not use ids from the
+    /// old one.
     pub fn start_over(&self) {
         self.pending.drop_all();
     }
 
-    /// Before an object is read: [`Repo::flush`], if it is among what was written; otherwise it must be whole.
+    /// Prepares reading an object: flushes it if it is pending, otherwise checks that its file is undamaged.
     pub(super) fn flush_for(&self, id: Oid) -> Result<(), GitError> {
         if self.pending.has(id) { self.flush() } else { damage::check(self.inner.commondir(), id) }
     }
@@ -207,8 +208,8 @@ impl Repo {
         }
     }
 
-    /// The commit whose id begins so; `None` for a name, even one that looks like an id, for fewer than
-    /// seven digits, and where several commits or none do.
+    /// Finds the only commit whose id has this prefix of at least seven digits. `None` for other texts, even names
+    /// that look like ids, and if no commit or several match.
     pub fn commit_of_id(&self, start: &str) -> Result<Option<CommitId>, GitError> {
         if !(7..=40).contains(&start.len()) || !start.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(None);
@@ -221,7 +222,7 @@ impl Repo {
         }
     }
 
-    /// Reports whether the commit is here; a shallow clone lacks some.
+    /// Reports whether the commit is in this repository; a shallow clone lacks some.
     pub fn has_commit(&self, id: CommitId) -> bool {
         self.find_commit(id).is_ok()
     }
@@ -250,7 +251,7 @@ impl Repo {
         self.inner.find_commit(id.oid()).map_err(GitError::failed(format!("reading commit {id}")))
     }
 
-    /// Returns the ref that HEAD points to, with or without a commit; `None` for a detached HEAD.
+    /// Returns the ref that HEAD points to, even if it has no commit. `None` for a detached HEAD.
     pub fn head_branch(&self) -> Result<Option<String>, GitError> {
         let doing = "reading HEAD";
         let head = self.inner.find_reference("HEAD").map_err(GitError::failed(doing))?;
@@ -267,7 +268,7 @@ impl Repo {
         }
     }
 
-    /// The entries of one tree, in Git's order.
+    /// Lists the entries of one tree, in Git's order.
     pub fn tree(&self, id: TreeId) -> Result<Vec<Entry>, GitError> {
         let Some(tree) = self.find_tree(id)? else { return Ok(Vec::new()) };
         Ok(tree
@@ -276,7 +277,7 @@ impl Repo {
             .collect())
     }
 
-    /// The folders of these names in a tree that may have many more.
+    /// Returns the folders of these names, without a list of the other entries of a large tree.
     pub fn folders_named<'n>(
         &self,
         id: TreeId,
@@ -290,7 +291,7 @@ impl Repo {
         Ok(names.into_iter().filter_map(folder).collect())
     }
 
-    /// Returns none for the empty tree, which no repository needs to have.
+    /// Returns `None` for the empty tree, which may be missing in a repository.
     pub(super) fn find_tree(&self, id: TreeId) -> Result<Option<git2::Tree<'_>>, GitError> {
         if id == TreeId::EMPTY {
             return Ok(None);
@@ -299,7 +300,7 @@ impl Repo {
         self.inner.find_tree(id.oid()).map(Some).map_err(GitError::failed(format!("reading tree {id}")))
     }
 
-    /// The number of a blob's bytes, which are not read.
+    /// Returns the size of a blob without reading it.
     pub fn blob_size(&self, id: ContentId) -> Result<u64, GitError> {
         if self.pending.has(oid(id.0)) {
             self.flush()?;
@@ -309,7 +310,7 @@ impl Repo {
         Ok(header?.0 as u64)
     }
 
-    /// A blob's bytes.
+    /// Returns a blob's bytes.
     pub fn blob(&self, id: ContentId) -> Result<Vec<u8>, GitError> {
         self.flush_for(oid(id.0))?;
         let blob = self.inner.find_blob(oid(id.0)).map_err(GitError::failed(format!("reading blob {id}")))?;
@@ -317,7 +318,7 @@ impl Repo {
     }
 }
 
-/// Reports whether a name names nothing, cannot be a name, or names anything but a commit.
+/// Reports whether the error means that a name resolves to no commit.
 pub(super) fn names_nothing(code: ErrorCode) -> bool {
     use ErrorCode::{Ambiguous, InvalidSpec, NotFound, Peel, UnbornBranch};
     matches!(code, NotFound | UnbornBranch | InvalidSpec | Ambiguous | Peel)

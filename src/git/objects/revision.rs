@@ -8,7 +8,7 @@ use super::id::CommitId;
 use super::repo::{Repo, names_nothing};
 
 impl Repo {
-    /// The commit that a revision names (`main`, `HEAD~2`, a tag, an id); `None` where it names none.
+    /// Returns the commit that a revision names (`main`, `HEAD~2`, a tag, an id), or `None`.
     pub fn resolve(&self, revision: &str) -> Result<Option<CommitId>, GitError> {
         self.flush()?;
         let found = self.inner.revparse_single(revision).and_then(|object| object.peel_to_commit());
@@ -19,7 +19,7 @@ impl Repo {
         }
     }
 
-    /// Like [`Repo::resolve`], for a revision that must exist: the error names the branches there are.
+    /// Like [`Repo::resolve`], but a missing revision is an error that lists the branches.
     pub fn require(&self, revision: &str) -> Result<CommitId, GitError> {
         if let Some(commit) = self.resolve(revision)? {
             return Ok(commit);
@@ -35,7 +35,7 @@ impl Repo {
         Err(GitError::NoSuchRevision { wanted: revision.to_owned(), hint })
     }
 
-    /// Returns the names of the refs in a folder, without it.
+    /// Lists the names of the refs below `folder`, without that prefix.
     fn short_refs(&self, folder: &str) -> Result<Vec<String>, GitError> {
         let refs = self.list_refs(folder)?.into_iter();
         Ok(refs.filter_map(|(name, _)| name.strip_prefix(folder).map(str::to_owned)).collect())

@@ -1,6 +1,6 @@
-//! A repository to throw away: it has every object of another one, and its new objects disappear with it.
+//! A temporary repository: it borrows every object of another one, and its own objects disappear with it.
 //!
-//! Lets the same code that publishes compute a commit again without leaving a trace in the repository.
+//! The publishing code can compute a commit again in it, without a trace in the repository.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -10,29 +10,29 @@ use std::time::Duration;
 use super::error::GitError;
 use super::repo::Repo;
 
-/// Removes its folder when dropped.
+/// A scratch repository. Dropping it removes its folder.
 #[derive(Debug)]
 pub struct Scratch {
     repo: Repo,
     folder: PathBuf,
-    /// Held for as long as the folder is in use.
+    /// Locked while the folder is in use.
     lock: Option<File>,
 }
 
 const PREFIX: &str = "berth-scratch-";
 const LOCK: &str = "berth-lock";
 
-/// Names are tried in turn; no process leaves so many behind before they are removed.
+/// The folder names tried in turn. Killed processes leave far fewer folders before they are removed.
 const MOST_TRIES: u32 = 1_000;
 
-/// A younger folder may not be locked yet.
+/// A younger folder may belong to a process that has not locked it yet.
 const YOUNG: Duration = Duration::from_secs(60);
 
-/// Older versions lock nothing: their folders count as abandoned after this.
+/// The age at which an unlocked folder counts as abandoned, because older versions of berth lock none.
 const ABANDONED: Duration = Duration::from_secs(24 * 3_600);
 
 impl Repo {
-    /// An empty bare repository beside this one that borrows its objects.
+    /// Makes an empty bare repository that borrows this one's objects.
     pub fn scratch(&self) -> Result<Scratch, GitError> {
         let doing = "making a scratch repository";
         let io = |error: io::Error| GitError::Failed { doing: doing.into(), message: error.to_string() };
@@ -76,7 +76,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A new folder that nobody else may look into: rendered Secrets may pass through it.
+/// Makes a folder that only this user can read: rendered Secrets may be in it.
 fn new_folder(base: &Path) -> io::Result<PathBuf> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -94,8 +94,8 @@ fn new_folder(base: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Removes the folders of killed processes: they would fill the disk, and may hold Secrets. A folder of
-/// another user, or a link to somewhere else, is left alone.
+/// Removes the folders of killed processes, which fill the disk and may hold Secrets. Skips folders of other users
+/// and links.
 fn remove_abandoned(base: &Path, own: &Path) {
     let Ok(about_own) = fs::symlink_metadata(own) else { return };
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
@@ -128,7 +128,7 @@ fn same_owner(a: &Metadata, b: &Metadata) -> bool {
 
 #[cfg(not(unix))]
 fn same_owner(_: &Metadata, _: &Metadata) -> bool {
-    // Each user has a temporary folder of their own.
+    // On this system each user has a temporary folder.
     true
 }
 

@@ -1,6 +1,6 @@
-//! A commit as a source tree, read straight from Git's objects: no checkout, no filters, no links followed.
+//! Reads a commit as a source tree, straight from Git's objects: no checkout, no filters, no links followed.
 //!
-//! The same files count as in a folder, and skipped files are reported in the same words.
+//! Selects and reports the same files as reading a folder does.
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -20,7 +20,7 @@ use berth_base::source::{
 };
 use berth_base::yaml::Limits;
 
-/// The entries that are looked at before a tree is measured, which takes a look at each of its folders.
+/// The entries read before the tree is measured. Measuring looks at each of its folders.
 const UNMEASURED: u64 = 100_000;
 
 /// The files of a commit that berth may read, in path order.
@@ -28,35 +28,35 @@ pub fn read_source(repo: &Repo, commit: CommitId) -> Result<SourceTree, GitError
     read_source_with_cache(repo, commit, &mut SourceCache::default())
 }
 
-/// The files that were read before.
+/// The files and trees read earlier.
 #[derive(Clone, Debug, Default)]
 pub struct SourceCache {
-    /// As long as a tree has them.
+    /// File contents, for as long as a tree holds them.
     blobs: BTreeMap<ContentId, Weak<[u8]>>,
-    /// The number of blobs that some tree had when they were last looked through.
+    /// The number of blobs in use at the last cleanup.
     n_had: usize,
     trees: Cache<TreeId, ReadTree>,
-    /// The tree that was read last: the next one is made of it. Without an id, its files alone are known.
+    /// The tree read last, from which the next one is made. Without an id, only its files are valid.
     last: (Option<TreeId>, ReadTree),
 }
 
-/// All that berth reads of a tree.
+/// Everything that berth reads of a tree.
 #[derive(Clone, Debug, Default)]
 struct ReadTree {
     files: SourceFiles,
-    /// Diagnostics of entries that are not read, by their places. See [`SourceTree::found`].
+    /// Diagnostics of skipped entries, by their keys. See [`SourceTree::found`].
     found: Map<Vec<u8>, Diagnostic>,
-    /// At most: a tree that is made of another one counts what it lost as well.
+    /// An upper bound: a tree made from another one also counts the removed entries.
     size: TreeSize,
-    /// The folder that is not read, since the tree is too large with it.
+    /// The folder that is skipped because the tree is too large with it.
     left_out: Option<String>,
 }
 
 impl SourceCache {
-    /// Forgets what was not used since the last call.
+    /// Forgets entries not used since the last call.
     pub fn forget_unused(&mut self) {
         self.trees.forget_unused();
-        // A look at all of them waits until an eighth may have gone.
+        // Cleans up only when the map has grown by an eighth.
         if self.blobs.len() > self.n_had + self.n_had / 8 {
             self.blobs.retain(|_, bytes| bytes.strong_count() > 0);
             self.n_had = self.blobs.len();
@@ -64,7 +64,7 @@ impl SourceCache {
     }
 }
 
-/// [`read_source`], with what was read before: entries that the last tree has too are passed over.
+/// [`read_source`] with a cache: skips entries that the last tree has too.
 pub fn read_source_with_cache(
     repo: &Repo,
     commit: CommitId,
@@ -99,7 +99,7 @@ fn read_tree(repo: &Repo, root: TreeId, cache: &mut SourceCache) -> Result<ReadT
     };
     let done = match last.map(|last| read(last, tree.clone(), &SourceFiles::new(), false)) {
         Some(done @ (Ok(_) | Err(GitError::TooLarge { .. }))) => done,
-        // The tree of a branch that is gone may have been pruned.
+        // Git may have pruned the last tree, if its branch is gone.
         _ => read(TreeId::EMPTY, ReadTree::default(), &tree.files, false),
     };
     match done {
@@ -131,7 +131,7 @@ pub fn read_file_at(repo: &Repo, commit: CommitId, path: &str) -> Result<Option<
     Ok(None)
 }
 
-/// Reports whether a path of a commit leads to a symbolic link or a submodule, or through one.
+/// Reports whether a path of a commit is a symbolic link or a submodule, or leads through one.
 pub fn is_behind_link(repo: &Repo, commit: CommitId, path: &str) -> Result<bool, GitError> {
     let mut folder = repo.commit(commit)?.tree;
     for part in path.split('/') {
@@ -153,22 +153,21 @@ pub(super) fn file_of(kind: EntryKind) -> Option<ContentId> {
     }
 }
 
-/// The tree that was read last, on its way to another one.
+/// Turns the tree read last into the next one.
 struct Reader<'r, 'b> {
     repo: &'r Repo,
     odb: git2::Odb<'r>,
     tree: ReadTree,
     known: Peekable<map::Iter<'b, SourceFile>>,
     blobs: &'b mut BTreeMap<ContentId, Weak<[u8]>>,
-    /// The entries that were looked at.
+    /// The number of entries read.
     n_entries: u64,
-    /// The size of the files that are read is within the limits.
+    /// The files to read are known to be within the limits.
     is_measured: bool,
 }
 
 impl Reader<'_, '_> {
-    /// Reads what is not the same below a folder. Reports whether the folder is berth's own output, of which nothing
-    /// is read.
+    /// Reads the differences below a folder. Reports whether the folder is berth's own output, which is skipped.
     fn folder(
         &mut self,
         before: TreeId,
@@ -252,7 +251,7 @@ impl Reader<'_, '_> {
         Ok(())
     }
 
-    /// Counts an entry, or the bytes of a file. A tree that may be too large is measured.
+    /// Counts an entry, or the bytes of a file. Fails if the tree may be too large and has not been measured.
     fn count(&mut self, size: TreeSize) -> Result<(), GitError> {
         self.tree.size = self.tree.size.plus(size);
         self.n_entries += size.entries;
@@ -262,12 +261,12 @@ impl Reader<'_, '_> {
         }
     }
 
-    /// Reads a file. One that is too large is skipped, which the diagnostic says.
+    /// Reads a file, or returns the diagnostic for one that is too large.
     fn file(&mut self, path: String, id: ContentId) -> Result<Option<Diagnostic>, GitError> {
         let bytes = tree_size::read_bytes(&self.odb, id, &path)?;
         self.count(TreeSize { entries: 0, bytes })?;
         while self.known.next_if(|(known, _)| ***known < *path).is_some() {}
-        // Whatever was read once is read again, for the same reasons.
+        // A file that was within the limits still is.
         if let Some((_, file)) = self.known.next_if(|(_, file)| *file.path == *path && file.id == id) {
             self.tree.files.put(file.clone());
             return Ok(None);
@@ -295,18 +294,18 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Returns what no other entry of the whole tree has. A slash of the name itself is not like one between folders.
+/// Returns a key that is unique in the tree. A slash within a name differs from one between folders.
 fn place(prefix: &str, name: &[u8], is_folder: bool) -> Vec<u8> {
     let name = name.iter().map(|byte| if *byte == b'/' { 0 } else { *byte });
     prefix.bytes().chain(name).chain(is_folder.then_some(b'/')).collect()
 }
 
-/// Returns the name of an entry that can be read, or what is to be said of it.
+/// Returns the name if it is readable, else a diagnostic if berth would have read the entry.
 fn readable<'n>(prefix: &str, name: &'n [u8], is_folder: bool) -> Result<&'n str, Option<Diagnostic>> {
     let (shown, fault) = match str::from_utf8(name) {
         Ok(name) => match fault_of_entry(name) {
             None => return Ok(name),
-            // A slash of the name itself must not look like one between folders.
+            // A slash within the name must not look like one between folders.
             Some(fault) => (name.replace('/', "\\u{2f}").into(), fault),
         },
         Err(_) => (String::from_utf8_lossy(name), "the name is not UTF-8 text, so the file is not read"),
@@ -316,9 +315,9 @@ fn readable<'n>(prefix: &str, name: &'n [u8], is_folder: bool) -> Result<&'n str
     Err(is_missed.then(|| Diagnostic::error(Pos::file(shown), fault).hint("rename it")))
 }
 
-/// Tells of a link that looks as if people meant it to be read.
+/// Warns about a link that berth would read if it were a file.
 fn link(path: &str, name: &str) -> Option<Diagnostic> {
-    // A link called `README.md` is no loss; one without an ending may lead to a folder of manifests.
+    // A link named `README.md` does not matter; one without an extension may lead to a folder of manifests.
     (wanted(path) || !name.contains('.')).then(|| {
         let fault = Diagnostic::warning(Pos::file(path), "a symbolic link is not followed");
         fault.hint("replace the link with the files")

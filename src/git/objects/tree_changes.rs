@@ -1,4 +1,4 @@
-//! The paths that differ between two trees. Folders that both have are passed over by their ids.
+//! The paths that differ between two trees. Folders with equal ids are skipped.
 
 use git2::Oid;
 
@@ -8,10 +8,10 @@ use super::raw_tree::{self, Change};
 use super::repo::{EntryKind, PathChange, Repo};
 use berth_base::source::budget::DEEPEST;
 
-/// The paths that are listed. Beyond them a folder stands for all that differs in it.
+/// The number of listed paths. Beyond it, a folder is listed in place of the paths in it.
 const MOST_LISTED: usize = 100_000;
 
-/// A path that differs, with the object there: the new one, or the one that is gone.
+/// A path that differs, with its new object, or the old one if it is removed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Changed {
     pub(super) path: String,
@@ -20,12 +20,12 @@ pub(super) struct Changed {
 }
 
 impl Repo {
-    /// The paths whose content differs between two trees, under some of their folders, in order.
+    /// Lists the paths that differ between two trees below some folders of the root, in order.
     pub fn changed_paths(&self, old: TreeId, new: TreeId, under: &[&str]) -> Result<Vec<String>, GitError> {
         Ok(self.tree_changes(old, new, under)?.into_iter().map(|one| one.path).collect())
     }
 
-    /// Like [`Repo::changed_paths`], with how each of them differs.
+    /// Like [`Repo::changed_paths`], with the kind of each difference.
     pub fn path_changes(
         &self,
         old: TreeId,
@@ -50,7 +50,7 @@ impl Repo {
 
 struct Walk<'r> {
     repo: &'r Repo,
-    /// The folders of the root that are looked at; none for all.
+    /// The folders of the root to compare; empty for all.
     under: &'r [&'r str],
     found: Vec<Changed>,
     n_folders: usize,

@@ -1,5 +1,4 @@
-//! The size of a tree with everything below it, without a look at each of its paths: a folder that many names stand for
-//! is measured once.
+//! Measures a tree without visiting each path: a folder that appears under many names is measured once.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +11,12 @@ use berth_base::source::budget::{DEEPEST, Part, TreeSize, too_large_folder};
 use berth_base::source::{MARKER, wanted, wanted_folder};
 use berth_base::yaml::Limits;
 
-/// The entries that are measured.
+/// The entries that count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Measured {
-    /// The folders and files of a source.
+    /// The folders and files that berth reads of a source.
     Source,
-    /// Every entry, and no file's bytes.
+    /// Every entry, without the bytes of files.
     Everything,
 }
 
@@ -26,7 +25,7 @@ pub(super) struct Measure<'r> {
     repo: &'r Repo,
     odb: git2::Odb<'r>,
     what: Measured,
-    /// The sizes of folders, by their depth: below the deepest one nothing is read.
+    /// The sizes of folders by id and depth, since folders deeper than a limit are skipped.
     known: BTreeMap<(TreeId, usize), TreeSize>,
 }
 
@@ -36,8 +35,8 @@ impl<'r> Measure<'r> {
         Ok(Measure { repo, odb, what, known: BTreeMap::new() })
     }
 
-    /// Returns the path of the smallest folder without which a tree is within the limits; nothing for the whole tree.
-    /// `None` for a tree that is.
+    /// Returns the path of the smallest folder without which the tree is within the limits; the empty path for the
+    /// whole tree. `None` if the tree is within the limits.
     pub(super) fn too_large(&mut self, root: TreeId) -> Result<Option<String>, GitError> {
         if !self.folder(root, 0)?.is_too_large() {
             return Ok(None);
@@ -65,7 +64,7 @@ impl<'r> Measure<'r> {
 
     fn parts(&mut self, id: TreeId, depth: usize) -> Result<Vec<Part>, GitError> {
         let (nothing, tree) = (Tree::default(), self.repo.raw_tree(id)?);
-        // Nothing of a folder that berth wrote is read.
+        // A folder that berth wrote is skipped.
         if self.what == Measured::Source && depth > 0 && tree.has_file(MARKER.as_bytes()) {
             return Ok(Vec::new());
         }
@@ -73,7 +72,7 @@ impl<'r> Measure<'r> {
             doing: format!("reading tree {id}"),
             message: "it holds more than entries of a tree".to_owned(),
         };
-        // Each name once, as it is read.
+        // Repeated names count once, as the reader sees them.
         let entries = raw_tree::changes(&nothing, &tree).ok_or_else(malformed)?;
         let parts = entries.into_iter().filter_map(|entry| Some(self.part(entry, entry.after?, depth)));
         parts.collect()
@@ -86,7 +85,7 @@ impl<'r> Measure<'r> {
             EntryKind::Folder(id) if depth < DEEPEST && (everything || wanted_folder(&name)) => {
                 self.folder(id, depth + 1)?.below(entry.name.len())
             }
-            // Nobody knows what is deeper.
+            // Deeper folders are not visited, so the size is unknown.
             EntryKind::Folder(_) if everything => TreeSize { entries: u64::MAX, bytes: 0 },
             _ => TreeSize::default(),
         };
@@ -99,7 +98,7 @@ impl<'r> Measure<'r> {
     }
 }
 
-/// Returns the bytes that are read of a file: none of one that is too large.
+/// Returns the bytes that berth reads of a file: none if the file is too large.
 pub(super) fn read_bytes(
     odb: &git2::Odb<'_>,
     id: berth_base::model::ContentId,

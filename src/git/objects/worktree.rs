@@ -1,4 +1,4 @@
-//! Work trees: starting one and committing all of it, for `init` and `demo`; uncommitted changes.
+//! Work trees: creating one and committing all of it, for `init` and `demo`; uncommitted changes.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::write::{Identity, Writer};
 use berth_base::source::{MARKER, wanted};
 
 impl Repo {
-    /// Starts a repository in a folder, on the branch `main`.
+    /// Creates a repository in a folder, on the branch `main`.
     pub fn init(path: &Path) -> Result<Repo, GitError> {
         let mut options = git2::RepositoryInitOptions::new();
         options.initial_head("main").external_template(false);
@@ -34,7 +34,7 @@ impl Repo {
         Ok(commit)
     }
 
-    /// The files of the work tree that berth reads and that are not as HEAD has them, in order.
+    /// Lists the files that berth reads and that differ from HEAD in the work tree, in order.
     pub fn uncommitted(&self) -> Result<Vec<String>, GitError> {
         if self.inner.is_bare() {
             return Ok(Vec::new());

@@ -1,6 +1,6 @@
-//! Writing objects: blobs, trees from paths, commits. Each is hashed first and written only where missing,
-//! so that an unchanged subtree costs its hash and nothing else. Commits, and what replaces something else, are new nearly
-//! always: the packs are not searched for these. Objects reach the repository together, see `pending`.
+//! Writes blobs, trees and commits. Each object is hashed first and written only if it is missing, so an unchanged
+//! subtree costs only its hash. Commits and replaced blobs are nearly always new, so the packs are not searched for
+//! them. Objects reach the repository together, see `pending`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use berth_base::progress::Progress;
 pub struct Identity {
     pub name: String,
     pub email: String,
-    /// Signs what the identity commits. Nobody else's keys count.
+    /// Signs the commits of this identity. Independent of the user's Git settings.
     pub signer: Option<Signer>,
-    /// The fleet that is published, by name. Commits say it in their trailers.
+    /// The name of the published fleet, which commits carry in a trailer.
     pub fleet: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl Default for Identity {
     }
 }
 
-/// The number of objects that were newly written.
+/// The numbers of newly written objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub blobs: usize,
@@ -41,7 +41,7 @@ pub struct Counts {
     pub commits: usize,
 }
 
-/// The bytes of a blob with its id. Any thread can hash them.
+/// A blob's bytes with their id. Any thread can hash them.
 #[derive(Debug)]
 pub struct HashedBlob {
     id: Oid,
@@ -58,7 +58,7 @@ impl HashedBlob {
 pub struct Writer<'r> {
     repo: &'r Repo,
     odb: git2::Odb<'r>,
-    /// An object that nothing leads to may go at any moment, so that none counts as there.
+    /// `git gc` is running and may remove unreachable objects, so all objects are written again.
     anew: bool,
     pub counts: Counts,
 }
@@ -85,12 +85,12 @@ impl<'r> Writer<'r> {
         Ok(ContentId(bytes_of(id)))
     }
 
-    /// Writes a blob that replaces another one.
+    /// Writes a blob without looking for it first, since it replaces another one.
     pub fn new_blob(&mut self, bytes: &[u8]) -> Result<ContentId, GitError> {
         self.new_hashed_blob(HashedBlob::of(bytes)?)
     }
 
-    /// [`Writer::new_blob`] of bytes that another thread may have hashed.
+    /// Like [`Writer::new_blob`], for bytes hashed on another thread.
     pub fn new_hashed_blob(&mut self, HashedBlob { id, bytes }: HashedBlob) -> Result<ContentId, GitError> {
         let (id, new) = self.take(id, ObjectType::Blob, bytes)?;
         self.counts.blobs += usize::from(new);
@@ -102,7 +102,7 @@ impl<'r> Writer<'r> {
         &self.repo.progress
     }
 
-    /// The entries of a tree that the repository has.
+    /// Lists the entries of a tree in the repository.
     pub fn read_tree(&self, id: TreeId) -> Result<Vec<Entry>, GitError> {
         self.repo.tree(id)
     }
@@ -113,14 +113,15 @@ impl<'r> Writer<'r> {
         self.repo.pending.has(id) || self.odb.read_header(id).is_ok_and(|(_, kind)| kind == ObjectType::Blob)
     }
 
-    /// Writes one tree. Entries may come in any order; a name must not come twice.
+    /// Writes one tree. Entries may come in any order; names must be unique.
     pub fn tree(&mut self, entries: Vec<Entry>) -> Result<TreeId, GitError> {
         let (id, new) = self.object(ObjectType::Tree, raw_tree::of(entries).into())?;
         self.counts.trees += usize::from(new);
         Ok(TreeId::of(id))
     }
 
-    /// Writes the trees for paths with `/` between parts, which must be in order and have no file above another.
+    /// Writes the trees for paths with `/` between parts. Paths must be sorted, and no file may be a prefix of
+    /// another's path.
     pub fn folder<'p>(
         &mut self,
         files: impl IntoIterator<Item = (&'p str, ContentId)>,
@@ -139,7 +140,7 @@ impl<'r> Writer<'r> {
                 rest = &rest[1..];
                 continue;
             };
-            // In order, everything below one folder stands together.
+            // Paths are sorted, so the paths of one folder are adjacent.
             let inside = skip + name.len() + 1;
             let prefix = &path[..inside];
             let (folder, after) = rest.split_at(rest.partition_point(|(path, _)| path.starts_with(prefix)));
@@ -150,8 +151,8 @@ impl<'r> Writer<'r> {
         self.tree(entries)
     }
 
-    /// Writes a tree as another one becomes by edits of its paths: the new entry of each, or none. Paths have `/` between
-    /// parts and must be in order. A file may take the place of a folder that they empty, and a folder that of a file.
+    /// Writes an edited tree: each path gets its new entry, or is removed if it has none. Paths have `/` between
+    /// parts and must be sorted. A file may replace a folder that the edits empty, and a folder may replace a file.
     /// Folders without an edit are not read.
     pub fn edited<'p>(
         &mut self,
@@ -181,7 +182,7 @@ impl<'r> Writer<'r> {
                 rest = &rest[1..];
                 continue;
             };
-            // In order, everything below one folder stands together.
+            // Paths are sorted, so the paths of one folder are adjacent.
             let inside = skip + name.len() + 1;
             let prefix = &path[..inside];
             let (folder, after) = rest.split_at(rest.partition_point(|(path, _)| path.starts_with(prefix)));
@@ -214,7 +215,7 @@ impl<'r> Writer<'r> {
         Ok(TreeId::of(id))
     }
 
-    /// Writes a commit, dated in UTC, and all that was written before it: anybody can read them now.
+    /// Writes a commit, dated in UTC, and all pending objects. Other processes can then read them.
     pub fn commit(
         &mut self,
         tree: TreeId,
@@ -228,7 +229,7 @@ impl<'r> Writer<'r> {
         Ok(id)
     }
 
-    /// [`Writer::commit`] for many: they reach the repository together, before a ref moves.
+    /// Like [`Writer::commit`], for many commits: they are flushed together, before a ref moves.
     pub fn commit_later(
         &mut self,
         tree: TreeId,
@@ -266,7 +267,7 @@ impl<'r> Writer<'r> {
         Ok(CommitId::of(id))
     }
 
-    /// Writes a commit that somebody else made, byte by byte, and all that was written before it.
+    /// Writes a commit made elsewhere, byte by byte, and all pending objects.
     pub fn foreign_commit(&mut self, bytes: &[u8]) -> Result<CommitId, GitError> {
         let (id, new) = self.object(ObjectType::Commit, bytes.into())?;
         self.counts.commits += usize::from(new);
@@ -274,10 +275,10 @@ impl<'r> Writer<'r> {
         Ok(CommitId::of(id))
     }
 
-    /// Hashes an object and takes it over where it is new; says whether it was.
+    /// Hashes an object and stores it if it is missing. Returns its id, and true if it was stored.
     fn object(&self, kind: ObjectType, bytes: Arc<[u8]>) -> Result<(Oid, bool), GitError> {
         let id = hash(kind, &bytes)?;
-        // A refresh would list the pack folder again for each new object.
+        // Refreshing would list the pack folder again for each new object.
         let is_there = || !self.anew && self.odb.exists_ext(id, OdbLookupFlags::NO_REFRESH);
         if self.repo.pending.has(id) || is_there() {
             return Ok((id, false));
@@ -285,7 +286,7 @@ impl<'r> Writer<'r> {
         self.take(id, kind, bytes)
     }
 
-    /// [`Writer::object`], without a search of the repository.
+    /// Like [`Writer::object`], without searching the repository.
     fn new_object(&self, kind: ObjectType, bytes: Arc<[u8]>) -> Result<(Oid, bool), GitError> {
         self.take(hash(kind, &bytes)?, kind, bytes)
     }
@@ -296,7 +297,7 @@ impl<'r> Writer<'r> {
             return Ok((id, false));
         }
         if self.repo.is_rehearsal {
-            // A pack would be written beside the repository's own.
+            // A pack would be written next to the repository's own packs.
             self.odb.write(kind, &bytes).map_err(GitError::failed("keeping an object in memory"))?;
         } else {
             pending.add(&inner.commondir().join("objects"), id, kind, bytes, self.anew)?;
@@ -305,8 +306,8 @@ impl<'r> Writer<'r> {
     }
 }
 
-/// Returns an object's id. libgit2 looks for collisions, which takes several times as long. Trees hold names and ids, which
-/// nobody can choose freely enough for one.
+/// Returns an object's id. libgit2's hash detects collisions and takes several times as long. Trees need no
+/// detection: they hold names and ids, which nobody can choose freely enough to make collide.
 fn hash(kind: ObjectType, bytes: &[u8]) -> Result<Oid, GitError> {
     match kind {
         ObjectType::Tree => Ok(plain_hash(kind, bytes)),
@@ -321,12 +322,12 @@ fn plain_hash(kind: ObjectType, bytes: &[u8]) -> Oid {
     oid(sum.finalize().into())
 }
 
-/// The id a tree would have, without writing it.
+/// Returns the id that a tree would have, without writing it.
 pub fn tree_id(entries: Vec<Entry>) -> Result<TreeId, GitError> {
     hash(ObjectType::Tree, &raw_tree::of(entries)).map(TreeId::of)
 }
 
-/// The id that a commit of these bytes has, without writing it.
+/// Returns the id that a commit of these bytes would have, without writing it.
 pub fn commit_id(bytes: &[u8]) -> Result<CommitId, GitError> {
     let id = Oid::hash_object(ObjectType::Commit, bytes);
     id.map(CommitId::of).map_err(GitError::failed("hashing a commit"))

@@ -1,7 +1,7 @@
-//! A branch of one cluster, for programs that read branches alone: a commit whose tree is the cluster's folder.
+//! The branch of one cluster, for programs that read only branches: a commit whose tree is the cluster's folder.
 //!
-//! The commit follows from the cluster's name and the folder: it has no date, parent or signature. So equal folders
-//! have one revision, and whoever knows a folder knows which revision it has there.
+//! The commit depends only on the cluster's name and the folder: it has no date, parent or signature. So equal
+//! folders have the same revision, and it can be computed from the folder.
 
 use crate::{CommitId, GitError, Identity, TreeId, Writer};
 

@@ -1,4 +1,4 @@
-//! A cluster's folder as the hub hands it to the member: a commit without a parent, described by its trailers.
+//! The commit by which the hub hands a cluster's folder to its member: without a parent, described by trailers.
 
 use std::collections::BTreeSet;
 
@@ -11,11 +11,11 @@ use berth_base::model::Timestamp;
 pub const CLUSTER_REF_FORMAT: u64 = 1;
 
 const CLUSTER: &str = "Berth-Cluster";
-/// The trailer of the format, written from format 2 on, so that an older syncer skips a folder that it cannot read.
+/// The trailer of the format, written from format 2 on. An older syncer skips a folder whose format it does not know.
 const FORMAT: &str = "Berth-Format";
-/// The trailer of the program that applies the folder, written where it is not berth.
+/// The trailer of the program that applies the folder, if it is not berth.
 const APPLIER: &str = "Berth-Applier";
-/// The trailer of a forged ref in whose place the commit is: its sequence and its tree.
+/// The trailer of a forged ref that this commit replaces: the forged sequence and tree.
 const REPLACES: &str = "Berth-Replaces";
 /// The trailer of the last heartbeat, written where the daemon has a heartbeat.
 const ALIVE: &str = "Berth-Alive";
@@ -29,21 +29,21 @@ pub struct ClusterRef {
     /// The `Berth-Seq` at which the folder last changed.
     pub seq: u64,
     pub tree: TreeId,
-    /// Paths of objects that are gone for good and, though their kind takes more along, may be removed.
+    /// Paths of removed objects that the member may prune although pruning them deletes more, as with a namespace.
     pub allow_prune: BTreeSet<String>,
     /// The format that a syncer must be able to read; 1 where the commit names none.
     pub format: u64,
-    /// The program that applies the folder, where it is another than berth.
+    /// The program that applies the folder, if it is not berth.
     pub applier: Option<String>,
-    /// The time of the daemon's last heartbeat, which says that this is the newest folder.
+    /// The time of the daemon's last heartbeat, which confirms that this is the newest folder.
     pub alive: Option<Timestamp>,
-    /// Refs that berth did not write, and that a member may have followed although this one has a lower sequence.
+    /// Forged refs that a member may have followed although this commit has a lower sequence.
     pub replaces: BTreeSet<Replaced>,
-    /// The key that its commit says it is signed by.
+    /// The key that the commit claims to be signed by.
     pub claimed_key: Option<PublicKey>,
 }
 
-/// The sequence and the tree that a forged ref claimed.
+/// The sequence and tree of a forged ref.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Replaced {
     pub seq: u64,
@@ -51,7 +51,7 @@ pub struct Replaced {
 }
 
 impl ClusterRef {
-    /// The whole message of its commit.
+    /// Returns the commit's message.
     pub fn message(&self) -> String {
         let ClusterRef { cluster, fleet, seq, allow_prune, applier, alive, replaces, .. } = self;
         let mut message = format!("berth: objects of {cluster}\n\n{CLUSTER}: {cluster}\n");
@@ -76,13 +76,13 @@ impl ClusterRef {
     }
 }
 
-/// Reads a commit that a cluster ref points to. `None` where it is none of berth's: a ref may point to anything, a blob
-/// included.
+/// Reads a commit that a cluster ref points to. `None` if berth did not write it: a ref may point to anything, even a
+/// blob.
 pub fn read_cluster_ref(repo: &Repo, commit: CommitId) -> Option<ClusterRef> {
     read_cluster_ref_bytes(&repo.raw_commit(commit).ok()?)
 }
 
-/// [`read_cluster_ref`], for a commit's bytes that are in no repository.
+/// Like [`read_cluster_ref`], for a commit's bytes outside of a repository.
 pub fn read_cluster_ref_bytes(commit: &[u8]) -> Option<ClusterRef> {
     let text = String::from_utf8_lossy(commit);
     let (head, message) = text.split_once("\n\n")?;
@@ -104,7 +104,7 @@ fn read_message(message: &str, tree: TreeId, claimed_key: Option<PublicKey>) -> 
             ALIVE => alive = value.parse().ok(),
             REPLACES => replaces.extend(replaced(value)),
             SEQ => seq = value.parse().ok(),
-            // An unreadable format is newer than ours.
+            // A format that is not a number is newer than ours.
             FORMAT => format = value.parse().unwrap_or(u64::MAX),
             ALLOW_PRUNE => {
                 allow_prune.insert(value.to_owned());

@@ -12,7 +12,7 @@ pub struct RefContent<'a> {
     pub message: &'a str,
 }
 
-/// The commit of a ref, without a parent: its tree and message, and who makes it when.
+/// The commit of such a ref: its tree, message, author and time. It has no parent.
 #[derive(Clone, Copy, Debug)]
 pub struct RefCommit<'a> {
     pub tree: TreeId,
@@ -21,7 +21,7 @@ pub struct RefCommit<'a> {
     pub seconds: i64,
 }
 
-/// Points the ref to a commit with exactly these files. A ref that has them already stays as it is.
+/// Points the ref to a commit with exactly these files. Leaves a ref that already has them unchanged.
 pub fn replace(
     repo: &Repo,
     name: &str,
@@ -39,7 +39,7 @@ pub fn replace(
     point(repo, &mut writer, name, commit)
 }
 
-/// Points the ref to this commit. A ref that has its tree already stays as it is.
+/// Points the ref to this commit. Leaves a ref that already has its tree unchanged.
 pub fn point(
     repo: &Repo,
     writer: &mut Writer<'_>,

@@ -1,6 +1,6 @@
-//! The statuses that members sent by POST: one commit with a file for each cluster. The ones before it are not read.
+//! The statuses sent by POST: one commit with a file per cluster. Its history is never read.
 //!
-//! Files stand in folders by a digest of their names, so that a few new statuses change a few small trees.
+//! Files are spread over folders by a digest of their names, so that a few new statuses change a few small trees.
 
 use sha2::{Digest as _, Sha256};
 
@@ -14,7 +14,7 @@ pub fn path_of(cluster: &str) -> String {
     format!("{}/{}.yaml", hex(&digest[..1]), path::encode(cluster))
 }
 
-/// Lists the files of the commit by path. Whatever is not where a status would be is left out.
+/// Lists the status files of the commit by path. Skips other files.
 pub fn list(repo: &Repo, commit: CommitId) -> Result<Map<String, ContentId>, GitError> {
     let mut files = Map::new();
     for folder in repo.tree(repo.commit(commit)?.tree)? {

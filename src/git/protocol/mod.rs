@@ -2,7 +2,8 @@
 //!
 //! - [`refs`]: their names. [`cluster_ref`]: one cluster's folder, from the hub to its member.
 //!   [`cluster_branch`]: the same for other programs.
-//! - [`statuses`]: the members' answers. [`gathered`]: those that were sent by POST. [`trailers`]: the lines of a commit message that berth reads.
+//! - [`statuses`]: the members' answers. [`gathered`]: the answers sent by POST. [`trailers`]: the lines of a commit
+//!   message that berth reads.
 //! - [`file_ref`]: a commit without a parent that is replaced as a whole.
 
 pub mod cluster_branch;

@@ -1,9 +1,9 @@
-//! The names of the refs berth keeps. Set by the daemon's flags, never by the fleet repository.
+//! The names of berth's refs. The daemon's flags set them, never the fleet repository.
 
 use super::gathered;
 use berth_base::model::path;
 
-/// Full ref names; those of families end in a slash.
+/// Full ref names; prefixes end in a slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refs {
     /// The state.
@@ -14,17 +14,17 @@ pub struct Refs {
     pub cluster_branches: String,
     /// The prefix of the members' last reports, one ref per cluster.
     pub status: String,
-    /// The statuses that members sent by POST, gathered.
+    /// The ref that gathers the statuses sent by POST.
     pub statuses: String,
-    /// The last source commit seen, and what came of it.
+    /// The last processed source commit, and its outcome.
     pub processed: String,
     /// The fleet's live status.
     pub report: String,
     /// The lease of the daemon that publishes.
     pub leader: String,
-    /// The prefix of the branches that show what merging other branches would publish.
+    /// The prefix of previews: branches that show what merging another branch would publish.
     pub preview: String,
-    /// The commit with which an import began the state. Written once.
+    /// The imported commit that the state began with. Written once.
     pub root: String,
 }
 
@@ -59,7 +59,7 @@ impl Refs {
         format!("{}{}", self.status, path::ref_part(cluster))
     }
 
-    /// Returns the place of a cluster's gathered status, as Git writes a file of a commit.
+    /// Returns the place of a cluster's gathered status, as `ref:path`.
     pub fn gathered_status_of(&self, cluster: &str) -> String {
         format!("{}:{}", self.statuses, gathered::path_of(cluster))
     }

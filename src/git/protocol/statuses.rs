@@ -1,5 +1,5 @@
-//! The members' last reports: from their status refs, and from the commit that gathers what they sent by POST. A status
-//! counts only for its own name, and of two the newer one.
+//! The members' last statuses, from their refs and from the commit that gathers those sent by POST. A status counts
+//! only for the cluster that it names; if a cluster has two, the newer counts.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use berth_base::model::{ClusterStatus, ContentId, Map, Shared};
 /// The one file of a status commit.
 pub const STATUS_FILE: &str = "status.yaml";
 
-/// The statuses that were read last, and the places that they come from.
+/// The statuses read last, and the places they came from.
 #[derive(Clone, Debug, Default)]
 pub struct StatusCache {
     places: Map<String, Content>,
@@ -23,39 +23,39 @@ pub struct StatusCache {
     gathered: Option<(CommitId, Map<String, ContentId>)>,
 }
 
-/// The content of a place: a status ref, or a file of the gathered ones.
+/// The content of a place: a status ref, or a file of the gathered statuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Content {
     Commit(CommitId),
     File(ContentId),
-    /// The gathered statuses, which cannot be listed.
+    /// The commit of gathered statuses cannot be listed.
     Unlisted,
 }
 
 #[derive(Clone, Debug)]
 enum Fault {
-    /// It stays for as long as the content does.
+    /// A fault of the content: reading it again gives the same.
     Lasting(String),
-    /// Reading may go well another time, when the objects have arrived.
+    /// A missing object, which may arrive later.
     Passing(String),
 }
 
-/// All statuses that were read.
+/// All statuses read.
 #[derive(Clone, Debug, Default)]
 pub struct Statuses {
     pub by_cluster: Map<String, Shared<ClusterStatus>>,
-    /// The statuses that cannot be used.
+    /// The reasons why statuses are unusable.
     pub diagnostics: Diagnostics,
-    /// The places whose statuses cannot be used.
+    /// The places with unusable statuses.
     faulty: BTreeSet<String>,
 }
 
 impl Statuses {
-    /// Reports whether a cluster may have a status that cannot be used.
+    /// Reports whether the cluster may have a status that is unusable.
     pub fn may_hide(&self, repo: &Repo, refs: &Refs, cluster: &str) -> Result<bool, GitError> {
         let is_faulty = self.faulty.contains(&refs.statuses)
             || !self.faulty.is_empty() && self.faulty.contains(&refs.gathered_status_of(cluster));
-        // A ref that points nowhere is in no list.
+        // A dangling ref is in no list.
         Ok(is_faulty || repo.has_ref(&refs.status_of(cluster))?)
     }
 }
@@ -74,7 +74,7 @@ pub fn read_statuses(repo: &Repo, refs: &Refs) -> Result<Statuses, GitError> {
     Ok(read_listed(repo, refs, &list_statuses(repo, refs)?, &mut StatusCache::default()))
 }
 
-/// Reads the statuses that these refs lead to: those that changed since the last call.
+/// Reads the statuses of these refs. Only changed ones are read again.
 pub fn read_listed(
     repo: &Repo,
     refs: &Refs,
@@ -120,12 +120,12 @@ pub fn read_listed(
 }
 
 impl StatusCache {
-    /// Reports whether a status could not be read since objects are missing.
+    /// Reports whether a status is unreadable because objects are missing.
     pub fn lacks_objects(&self) -> bool {
         self.read.values().any(|read| matches!(read, Err(Fault::Passing(_))))
     }
 
-    /// Returns the places that these refs lead to.
+    /// Returns the places of statuses that these refs lead to.
     fn places_of(
         &mut self,
         repo: &Repo,
@@ -152,7 +152,7 @@ impl StatusCache {
     }
 }
 
-/// Reads a member's last report from its ref, if it is readable.
+/// Reads a member's last status from its ref, if it is readable.
 pub fn read_status(repo: &Repo, refs: &Refs, cluster: &str) -> Result<Option<ClusterStatus>, GitError> {
     let Some(commit) = repo.read_ref(&refs.status_of(cluster))? else { return Ok(None) };
     Ok(read_content(repo, Content::Commit(commit))?.ok().filter(|status| status.cluster == cluster))
@@ -166,7 +166,7 @@ fn checked(refs: &Refs, name: &str, status: ClusterStatus) -> Result<ClusterStat
     Err(format!("it is a status of `{}`", status.cluster))
 }
 
-/// Reads the status, or returns the reason why the content is none.
+/// Reads a status, or returns the reason why the content is not one.
 fn read_content(repo: &Repo, content: Content) -> Result<Result<ClusterStatus, String>, GitError> {
     let bytes = match content {
         Content::Commit(commit) => file_ref::file(repo, commit, STATUS_FILE)?,

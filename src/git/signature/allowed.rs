@@ -1,7 +1,7 @@
 //! The file of allowed signers (ssh-keygen, ALLOWED SIGNERS) → the allowed signer of a commit.
 //!
-//! A line that is not understood is a fault of the whole file: a rule that is silently left out could be
-//! the one that matters. Times without a zone are UTC.
+//! A line that berth cannot read makes the whole file invalid: skipping it could drop the rule that matters. Times
+//! without a zone are UTC.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use super::{commit, of_status, sshsig};
 use berth_base::model::Timestamp;
 use berth_base::text::base64;
 
-/// Keys, and what each may sign.
+/// The allowed keys, and what each may sign.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AllowedSigners(Vec<Allowed>);
 
@@ -23,7 +23,7 @@ struct Allowed {
     before: Option<Timestamp>,
 }
 
-/// All lines, as a file could have them; keys by their fingerprints.
+/// Writes all lines in the file's format, with fingerprints in place of keys.
 impl fmt::Display for AllowedSigners {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for Allowed { principals, key, namespaces, after, before } in &self.0 {
@@ -74,14 +74,14 @@ impl AllowedSigners {
         }])
     }
 
-    /// The keys of both.
+    /// Joins two sets of keys.
     #[must_use]
     pub fn and(mut self, other: AllowedSigners) -> AllowedSigners {
         self.0.extend(other.0);
         self
     }
 
-    /// Returns the signer of a commit of this date; otherwise the reason why the signature does not count.
+    /// Returns the signer of a commit of this date, or the reason why the signature is not valid.
     pub fn check(&self, raw: &[u8], at: Timestamp) -> Result<&str, String> {
         let signed = commit::split(raw).ok_or("it is not signed")?;
         let key = sshsig::verify(&signed.payload, &signed.signature, super::GIT)?;
@@ -90,18 +90,18 @@ impl AllowedSigners {
         Ok(&allowed.principals)
     }
 
-    /// Checks that a commit of this date may be signed with a key. Returns the moment from which it no longer may be, if
-    /// there is one; otherwise the reason, as the end of a sentence.
+    /// Checks that a key may sign a commit of this date. Returns the moment from which it no longer may, if there is
+    /// one; otherwise the reason, as the end of a sentence.
     pub fn allows(&self, key: &PublicKey, at: Timestamp) -> Result<Option<Timestamp>, String> {
         Ok(self.allowance(key, at)?.before)
     }
 
-    /// Reports whether some line has this key.
+    /// Reports whether a line has this key.
     pub fn has(&self, key: &PublicKey) -> bool {
         self.0.iter().any(|one| one.key == *key)
     }
 
-    /// Checks that a key speaks for a cluster now: a line's principals are the clusters that its key speaks for.
+    /// Checks that a key may sign this cluster's status now: its line's principals are names of clusters.
     pub fn may_report(&self, key: &PublicKey, cluster: &str, now: Timestamp) -> Result<(), String> {
         let checked = self.first(key, |one| {
             if !is_match(&one.principals, cluster) {
@@ -116,7 +116,8 @@ impl AllowedSigners {
         self.first(key, |one| one.refusal(super::GIT, ["commits", "the commit"], at))
     }
 
-    /// Returns the first line of a key that nothing refuses; otherwise the last reason, as the end of a sentence.
+    /// Returns the first line of this key that allows the use; otherwise the last line's reason, as the end of a
+    /// sentence.
     fn first(
         &self,
         key: &PublicKey,
@@ -134,7 +135,7 @@ impl AllowedSigners {
 }
 
 impl Allowed {
-    /// Returns the reason why the key does not count for what has this namespace and moment.
+    /// Returns the reason why this line does not allow the namespace at this moment.
     fn refusal(&self, namespace: &str, [all, what]: [&str; 2], at: Timestamp) -> Option<String> {
         if self.namespaces.as_deref().is_some_and(|namespaces| !is_match(namespaces, namespace)) {
             return Some(format!("which is not allowed to sign {all}"));
@@ -181,7 +182,7 @@ fn is_key_type(word: &str) -> bool {
     ["ssh-", "ecdsa-", "sk-"].iter().any(|start| word.starts_with(start))
 }
 
-/// The first word, in which quoted spaces do not count, and the rest.
+/// Returns the first word and the rest. Quoted spaces do not end a word.
 fn field(text: &str) -> Option<(&str, &str)> {
     let text = text.trim_start();
     let mut quoted = false;
@@ -193,7 +194,7 @@ fn field(text: &str) -> Option<(&str, &str)> {
     (!word.is_empty()).then_some((word, rest))
 }
 
-/// The parts of a list with commas, in which quoted commas do not count.
+/// Splits a list at commas, except quoted ones.
 fn options(text: &str) -> Vec<&str> {
     let mut quoted = false;
     text.split(|c: char| {
@@ -218,7 +219,7 @@ fn set(allowed: &mut Allowed, option: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// `YYYYMMDD`, `YYYYMMDDHHMM` or `YYYYMMDDHHMMSS`, with or without a `Z`.
+/// Reads `YYYYMMDD`, `YYYYMMDDHHMM` or `YYYYMMDDHHMMSS`, with or without a `Z`.
 fn time(text: &str) -> Result<Timestamp, String> {
     let wrong = || format!("`{text}` is not a time such as 20260131 or 20260131120000Z");
     let digits = text.strip_suffix(['Z', 'z']).unwrap_or(text);
@@ -237,8 +238,7 @@ fn time(text: &str) -> Result<Timestamp, String> {
     iso.parse().map_err(|_| wrong())
 }
 
-/// Reports whether a list of patterns matches a name: `*` and `?` stand for other characters, and a pattern with `!`
-/// excludes.
+/// Reports whether a list of patterns matches a name. `*` and `?` are wildcards; a pattern with `!` excludes.
 fn is_match(patterns: &str, name: &str) -> bool {
     let mut found = false;
     for pattern in patterns.split(',').map(str::trim) {
@@ -251,7 +251,7 @@ fn is_match(patterns: &str, name: &str) -> bool {
     found
 }
 
-/// In time that is at most the product of both lengths.
+/// Takes time proportional to the product of both lengths at most.
 fn glob(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut from, mut back) = (0, 0, None);
     while from < name.len() {

@@ -1,6 +1,7 @@
-//! A commit's bytes ↔ the signed part, and the signature in the header.
+//! Splits a commit's bytes into the signed part and the signature in the header, and joins them.
 //!
-//! Signed is everything but the one header `gpgsig`. A commit with two is none that Git makes, and not valid.
+//! The signature covers everything but the header `gpgsig`. Git makes no commit with two such headers; it is not
+//! valid.
 
 use super::{PublicKey, Signer, sshsig};
 
@@ -13,7 +14,7 @@ pub struct Signed {
     pub signature: String,
 }
 
-/// Takes a signed commit apart. `None` where it is not signed, or not as Git signs.
+/// Splits a signed commit. `None` if it is not signed, or not in Git's form.
 pub fn split(raw: &[u8]) -> Option<Signed> {
     let end = raw.windows(2).position(|pair| pair == b"\n\n")? + 1;
     let (header, rest) = raw.split_at_checked(end)?;
@@ -24,7 +25,7 @@ pub fn split(raw: &[u8]) -> Option<Signed> {
             (Some(_), _) if signature.is_some() => return None,
             (Some(first), _) => (signature, inside) = (Some(first.to_owned()), true),
             (None, Some(more)) if inside => signature.get_or_insert_default().push_str(more),
-            // Of another kind of repository: nothing that is known here signs it.
+            // The header of another hash function, such as `gpgsig-sha256`. None of our keys signs it.
             (None, _) if line.starts_with("gpgsig") => return None,
             (None, _) => {
                 inside = false;
@@ -36,7 +37,7 @@ pub fn split(raw: &[u8]) -> Option<Signed> {
     Some(Signed { payload, signature: signature? })
 }
 
-/// Returns the same commit with a signature, or the reason why there is none.
+/// Returns the commit with a signature, or the reason why signing failed.
 pub fn sign(raw: &[u8], signer: &Signer) -> Result<Vec<u8>, String> {
     let end = raw.windows(2).position(|pair| pair == b"\n\n").ok_or("it is no commit")?;
     let signature = sshsig::sign(signer, raw, super::GIT)?;
@@ -45,7 +46,7 @@ pub fn sign(raw: &[u8], signer: &Signer) -> Result<Vec<u8>, String> {
     Ok([header, HEADER.as_bytes(), lines.as_bytes(), b"\n", rest].concat())
 }
 
-/// The key that a commit says it is signed by. Proves nothing.
+/// Returns the key that the commit claims to be signed by. Proves nothing.
 pub fn claimed_key(raw: &[u8]) -> Option<PublicKey> {
     sshsig::claimed(&split(raw)?.signature)
 }

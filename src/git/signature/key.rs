@@ -1,7 +1,7 @@
-//! Public keys as SSH has them: Ed25519, ECDSA on P-256 and P-384, RSA from 2048 bits with SHA-2.
+//! Public keys in SSH's form: Ed25519, ECDSA on P-256 and P-384, RSA from 2048 bits with SHA-2.
 //!
-//! The arithmetic is ring's, which berth's TLS stands on as well. SHA-1 and DSA are not valid, nor are hardware keys (`sk-…`) and
-//! certificates, which would need rules of their own.
+//! ring does the arithmetic, as for berth's TLS. SHA-1 and DSA are not valid. Hardware keys (`sk-...`) and
+//! certificates are not either, since they would need rules of their own.
 
 use std::fmt;
 
@@ -13,11 +13,11 @@ use ring::signature::{
 use super::wire::Reader;
 use berth_base::text::base64;
 
-/// A key by its SSH form, which is also what tells keys apart.
+/// A key in SSH's binary form. Equal bytes mean equal keys.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PublicKey(Vec<u8>);
 
-/// Its fingerprint, as `ssh-keygen -l` shows it.
+/// Writes the fingerprint, as `ssh-keygen -l` shows it.
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digest = ring::digest::digest(&ring::digest::SHA256, &self.0);
@@ -36,7 +36,7 @@ impl PublicKey {
         PublicKey(bytes.to_vec())
     }
 
-    /// Reads a line of `authorized_keys`, as a `.pub` file has it.
+    /// Reads a line of `authorized_keys` or a `.pub` file.
     pub fn read(line: &str) -> Option<PublicKey> {
         let mut words = line.split_whitespace();
         let (kind, text) = (words.next()?, words.next()?);
@@ -53,17 +53,17 @@ impl PublicKey {
         &self.0
     }
 
-    /// The word before the key in files.
+    /// Returns the name of the algorithm, the word before the key in files.
     pub(crate) fn algorithm(&self) -> Option<&str> {
         Reader::new(&self.0).text()
     }
 
-    /// Reports whether its signatures are Ed25519.
+    /// Reports whether the key is Ed25519.
     pub(crate) fn is_ed25519(&self) -> bool {
         self.algorithm() == Some("ssh-ed25519")
     }
 
-    /// Reports whether a signature in SSH's form is one of this key over these bytes.
+    /// Reports whether a signature in SSH's form was made by this key over these bytes.
     pub fn verify(&self, message: &[u8], signature: &[u8]) -> bool {
         self.try_verify(message, signature).is_some()
     }
@@ -107,12 +107,12 @@ impl PublicKey {
     }
 }
 
-/// The last part of a key: nothing may follow.
+/// Returns the last part of a key, if nothing follows it.
 fn last<'b>(part: &'b [u8], rest: &Reader<'_>) -> Option<&'b [u8]> {
     rest.is_empty().then_some(part)
 }
 
-/// Two numbers side by side, each as long as the curve's.
+/// Joins the two numbers of an ECDSA signature, each padded to the length of the curve.
 fn fixed<const LENGTH: usize>(made: &[u8]) -> Option<Vec<u8>> {
     let mut made = Reader::new(made);
     let (r, s) = (made.big()?, made.big()?);

@@ -1,11 +1,11 @@
-//! SSH signatures of commits: made with a private key, checked against the keys that a file allows.
+//! SSH signatures of commits: made with a private key, checked against the keys in a file.
 //!
-//! - `wire`, `armor`: SSH's binary form and its text. `key`: public keys and their checks. [`private`]: the
-//!   key that signs. `sshsig`: the signature itself, as `ssh-keygen -Y sign` makes it. [`allowed`]: who may
-//!   sign, as `ssh-keygen -Y verify` reads it. [`commit`]: the signature in a commit's header. [`of_status`]: that of a
-//!   status. [`plain`], `pem`: signatures and keys as cosign has them, for artifacts.
+//! - `wire`, `armor`: SSH's binary form and its text. `key`: public keys and their checks. [`private`]: the key that
+//!   signs. `sshsig`: the signature itself, as `ssh-keygen -Y sign` makes it. [`allowed`]: the allowed signers, as
+//!   `ssh-keygen -Y verify` reads them. [`commit`]: the signature in a commit's header. [`of_status`]: the signature
+//!   of a status. [`plain`], `pem`: signatures and keys in cosign's form, for artifacts.
 //!
-//! Pure: a moment is an argument, files are read elsewhere. Whatever is not understood is not valid.
+//! Pure: moments are arguments, and files are read elsewhere. Anything that berth cannot read is not valid.
 
 pub mod allowed;
 mod armor;
@@ -25,7 +25,7 @@ pub(crate) use plain::p256_signature;
 pub use private::{KeyError, Signer, Signs};
 pub use sshsig::verify;
 
-/// The namespace of signatures of commits and tags, in SSH's words.
+/// SSH's namespace for signatures of commits and tags.
 pub(crate) const GIT: &str = "git";
 
 #[cfg(test)]

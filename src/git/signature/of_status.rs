@@ -1,10 +1,10 @@
-//! The signature of a status that a member sends by POST: one of `ssh-keygen -Y sign`, as one line for a header.
+//! The signature of a status sent by POST: a signature of `ssh-keygen -Y sign`, as one line for a header.
 
 use super::key::PublicKey;
 use super::private::Signer;
 use super::{armor, sshsig};
 
-/// The namespace of these signatures, so that none of a commit counts as one.
+/// The namespace of these signatures. It keeps a commit's signature from counting for a status.
 pub const STATUS: &str = "berth-status";
 
 /// Signs the bytes of a status.
@@ -13,12 +13,12 @@ pub fn sign(signer: &Signer, status: &[u8]) -> Result<String, String> {
     Ok(armored.lines().filter(|line| !line.starts_with('-')).collect())
 }
 
-/// Returns the key that the line says it is by. Proves nothing.
+/// Returns the key that the signature claims. Proves nothing.
 pub fn claimed(line: &str) -> Option<PublicKey> {
     sshsig::claimed(&armored(line))
 }
 
-/// Returns the key that signed the bytes of a status; otherwise what is wrong with the signature.
+/// Returns the key that signed the bytes of a status, or the reason why the signature is not valid.
 pub fn verify(status: &[u8], line: &str) -> Result<PublicKey, String> {
     sshsig::verify(status, &armored(line), STATUS)
 }

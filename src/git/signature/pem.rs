@@ -22,7 +22,7 @@ const AROUND_SEC1: &[u8] = &[
     0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07,
 ];
 
-/// Returns the bytes of the block with this label.
+/// Returns the bytes of the block with this label, if the text has one.
 pub(super) fn block(text: &str, label: &str) -> Option<Vec<u8>> {
     let (_, after) = text.split_once(&format!("-----BEGIN {label}-----"))?;
     let (body, _) = after.split_once(&format!("-----END {label}-----"))?;
@@ -37,8 +37,8 @@ fn wrap(bytes: &[u8], label: &str) -> String {
 }
 
 impl PublicKey {
-    /// Reads a public key in PEM, as `openssl pkey -pubout` and `cosign public-key` write it: Ed25519, or ECDSA on P-256
-    /// as a whole point.
+    /// Reads a public key in PEM, as `openssl pkey -pubout` and `cosign public-key` write it: Ed25519, or ECDSA on
+    /// P-256 with an uncompressed point.
     pub fn read_pem(text: &str) -> Option<PublicKey> {
         let der = block(text, PUBLIC)?;
         match (der.strip_prefix(ED25519), der.strip_prefix(P256)) {
@@ -50,7 +50,7 @@ impl PublicKey {
         }
     }
 
-    /// Returns the key as X.509 has it. `None` for kinds of keys that sign no artifacts.
+    /// Returns the key in X.509's DER. `None` for kinds of keys that cannot sign artifacts.
     pub fn der(&self) -> Option<Vec<u8>> {
         let mut key = Reader::new(self.wire());
         match key.text()? {
@@ -63,7 +63,7 @@ impl PublicKey {
         }
     }
 
-    /// Returns the key in PEM, for programs that know no SSH. `None` for kinds of keys that sign no artifacts.
+    /// Returns the key in PEM, for programs without SSH's forms. `None` for kinds of keys that cannot sign artifacts.
     pub fn pem(&self) -> Option<String> {
         self.der().map(|der| wrap(&der, PUBLIC))
     }
@@ -84,12 +84,12 @@ impl PublicKey {
     }
 }
 
-/// Puts PKCS #8 around a private key in the form of RFC 5915, which is taken to be on P-256.
+/// Wraps a private key of RFC 5915 in PKCS #8. Assumes that it is on P-256.
 pub(super) fn around_sec1(key: &[u8]) -> Vec<u8> {
     der(0x30, &[AROUND_SEC1, &der(0x04, key)].concat())
 }
 
-/// Writes a signature of ECDSA on P-256 from its two numbers, which have no leading zeros.
+/// Encodes a signature of ECDSA on P-256 from its two numbers, without leading zeros.
 pub(super) fn ecdsa(r: &[u8], s: &[u8]) -> Vec<u8> {
     let number = |bytes: &[u8]| {
         let is_negative = bytes.first().is_none_or(|first| *first >= 0x80);

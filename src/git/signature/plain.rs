@@ -1,7 +1,8 @@
-//! Signatures of plain bytes, without SSH's form around them, as cosign and Flux check them: Ed25519 in 64 bytes, and
-//! ECDSA on P-256 with SHA-256 in DER.
+//! Signatures of plain bytes, without SSH's wrapping, as cosign and Flux check them: Ed25519 in 64 bytes, or ECDSA on
+//! P-256 with SHA-256 in DER.
 //!
-//! Signatures of commits are over bytes that begin with `SSHSIG`. So one key can serve both: neither passes for the other.
+//! The bytes signed for a commit begin with `SSHSIG`. So one key can serve both: neither signature is valid for the
+//! other.
 
 use std::fmt;
 use std::sync::Arc;
@@ -26,11 +27,11 @@ pub struct PlainSigner {
 
 #[derive(Clone)]
 enum Holder {
-    /// The key that signs commits, too.
+    /// The key that also signs commits.
     Commits(Signer),
     Ed25519(Arc<Ed25519KeyPair>),
     P256(Arc<EcdsaKeyPair>),
-    /// Somebody else who has the key.
+    /// A key outside of this process.
     Other(Arc<dyn Signs>),
 }
 
@@ -47,8 +48,8 @@ impl From<Signer> for PlainSigner {
 }
 
 impl PlainSigner {
-    /// Reads a private key: PKCS #8 or the form of RFC 5915 in PEM, of Ed25519 or on P-256; or what `ssh-keygen -t
-    /// ed25519 -N ''` writes.
+    /// Reads a private key: Ed25519 or P-256, as PKCS #8 or RFC 5915 in PEM; or a file of `ssh-keygen -t ed25519 -N
+    /// ''`.
     pub fn read(text: &str) -> Result<PlainSigner, KeyError> {
         if text.contains("ENCRYPTED") {
             return Err(KeyError::Protected);
@@ -62,7 +63,7 @@ impl PlainSigner {
         PlainSigner::p256(&pkcs8).or_else(|| PlainSigner::ed25519(&pkcs8)).ok_or(KeyError::PlainKind)
     }
 
-    /// A key that somebody else has.
+    /// Makes a signer for a key outside of this process.
     pub fn held_by(public: PublicKey, holder: Arc<dyn Signs>) -> Result<PlainSigner, KeyError> {
         match public.der() {
             Some(_) => Ok(PlainSigner { holder: Holder::Other(holder), public }),
@@ -90,7 +91,7 @@ impl PlainSigner {
         &self.public
     }
 
-    /// Returns a signature, or the reason why there is none. Signatures on P-256 differ each time.
+    /// Returns a signature, or the reason why signing failed. Signatures on P-256 differ each time.
     pub fn sign(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
         let made = match &self.holder {
             Holder::Commits(signer) => signer.sign_plain(bytes)?,
@@ -109,7 +110,7 @@ impl PlainSigner {
     }
 }
 
-/// Returns the DER of a signature on P-256 that SSH has as two numbers.
+/// Converts a P-256 signature from SSH's two numbers to DER.
 pub(crate) fn p256_signature(made: &[u8]) -> Option<Vec<u8>> {
     let mut made = Reader::new(made);
     let (r, s) = (made.big()?, made.big()?);
@@ -117,7 +118,7 @@ pub(crate) fn p256_signature(made: &[u8]) -> Option<Vec<u8>> {
 }
 
 impl PublicKey {
-    /// Reports whether a signature is one of this key over exactly these bytes, as [`PlainSigner::sign`] makes it.
+    /// Reports whether this key made a signature of exactly these bytes, as [`PlainSigner::sign`] makes it.
     pub fn verify_plain(&self, message: &[u8], signature: &[u8]) -> bool {
         let mut key = Reader::new(self.wire());
         let algorithm: &dyn ring::signature::VerificationAlgorithm = match key.text() {
@@ -134,8 +135,8 @@ impl PublicKey {
 mod tests {
     use super::*;
 
-    /// What OpenSSL made, for tests alone: `openssl genpkey`, `openssl ec`, `openssl pkey -pubout`, `openssl dgst -sha256
-    /// -sign` and `openssl pkeyutl -sign -rawin`.
+    /// Signatures made by OpenSSL, for tests alone: `openssl genpkey`, `openssl ec`, `openssl pkey -pubout`, `openssl
+    /// dgst -sha256 -sign` and `openssl pkeyutl -sign -rawin`.
     const MESSAGE: &[u8] = b"plain bytes";
     const P256: &str = include_str!("../../../fixtures/signatures/artifact-p256.pem");
     const P256_SEC1: &str = include_str!("../../../fixtures/signatures/artifact-p256-sec1.pem");

@@ -1,7 +1,7 @@
-//! A signer: an OpenSSH private key, or somebody else who has the key.
+//! Signing keys: an OpenSSH private key, or a key held outside of this process.
 //!
-//! Ed25519 only: its signatures are a function of the key and the message, so that two daemons with one
-//! key still make the same commits. No message quotes the key. What somebody else signs is checked before it is used.
+//! Ed25519 only: its signatures depend on the key and the message alone, so two daemons with one key still make the
+//! same commits. No message quotes the key. A signature from outside is checked before use.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,15 +27,15 @@ pub struct Signer {
 
 #[derive(Clone)]
 enum Holder {
-    /// This process.
+    /// This process has the key.
     Own(Arc<Ed25519KeyPair>),
     Other(Arc<dyn Signs>),
 }
 
-/// Somebody else who has a key, and signs with it.
+/// A holder of keys outside of this process.
 pub trait Signs: Send + Sync {
-    /// Returns a signature of these bytes, or the reason why there is none: the 64 bytes of one with Ed25519, or with
-    /// ECDSA on P-256 its DER.
+    /// Returns a signature of these bytes, or the reason why there is none: 64 bytes for Ed25519, DER for ECDSA on
+    /// P-256.
     fn sign(&self, key: &PublicKey, bytes: &[u8]) -> Result<Vec<u8>, String>;
 }
 
@@ -67,7 +67,7 @@ pub enum KeyError {
 }
 
 impl Signer {
-    /// Reads what `ssh-keygen -t ed25519 -N ''` writes.
+    /// Reads a file of `ssh-keygen -t ed25519 -N ''`.
     pub fn read(text: &str) -> Result<Signer, KeyError> {
         let bytes = armor::unwrap(text, LABEL).ok_or(KeyError::Unreadable)?;
         let mut reader = Reader::new(&bytes);
@@ -98,7 +98,7 @@ impl Signer {
         Ok(Signer { holder: Holder::Own(Arc::new(pair)), public: PublicKey::from_wire(&wire) })
     }
 
-    /// A key that somebody else has.
+    /// Makes a signer for a key outside of this process.
     pub fn held_by(public: PublicKey, holder: Arc<dyn Signs>) -> Result<Signer, KeyError> {
         let is_fit = public.algorithm() == Some(ED25519);
         if is_fit { Ok(Signer { holder: Holder::Other(holder), public }) } else { Err(KeyError::Kind) }
@@ -108,7 +108,8 @@ impl Signer {
         &self.public
     }
 
-    /// Returns the 64 bytes of a signature, or the reason why there is none. Those by others are not checked yet.
+    /// Returns the 64 bytes of a signature, or the reason why there is none. A signature from outside is not checked
+    /// yet.
     pub(super) fn sign_plain(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
         match &self.holder {
             Holder::Own(pair) => Ok(pair.sign(bytes).as_ref().to_vec()),
@@ -131,8 +132,8 @@ impl Signer {
     }
 }
 
-/// Writes the key of a seed as `ssh-keygen -t ed25519 -N ''` does. `check` is any number, by which readers know that
-/// they decrypted well.
+/// Writes the key of a seed as `ssh-keygen -t ed25519 -N ''` does. `check` is any number; readers use it to detect
+/// wrong decryption.
 pub(crate) fn write(seed: &[u8; 32], check: u32, comment: &str) -> Option<(Signer, String)> {
     let pair = Ed25519KeyPair::from_seed_unchecked(seed).ok()?;
     let point = pair.public_key().as_ref().to_vec();

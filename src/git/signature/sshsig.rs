@@ -43,7 +43,7 @@ fn signed(namespace: &str, hash: &str, message: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The key that made this signature of these bytes for this use; otherwise what is wrong with it.
+/// Returns the key that made this signature of these bytes for this namespace, or the reason why it is not valid.
 pub fn verify(message: &[u8], signature: &str, namespace: &str) -> Result<PublicKey, String> {
     let bytes = armor::unwrap(signature, LABEL).ok_or("its signature is not an SSH signature")?;
     let parts = read(&bytes).ok_or("its signature cannot be read")?;
@@ -58,12 +58,12 @@ pub fn verify(message: &[u8], signature: &str, namespace: &str) -> Result<Public
     }
 }
 
-/// The key that a signature says it is by. Proves nothing.
+/// Returns the key that a signature claims. Proves nothing.
 pub fn claimed(signature: &str) -> Option<PublicKey> {
     Some(read(&armor::unwrap(signature, LABEL)?)?.key)
 }
 
-/// Signs bytes for a use. The same bytes give the same signature.
+/// Signs bytes for a namespace. The same bytes give the same signature.
 pub fn sign(signer: &Signer, message: &[u8], namespace: &str) -> Result<String, String> {
     const HASH: &str = "sha512";
     let made = signer.sign(&signed(namespace, HASH, message).unwrap_or_default())?;

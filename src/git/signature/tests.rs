@@ -2,7 +2,7 @@ use super::allowed::AllowedSigners;
 use super::{GIT, PublicKey, commit, verify};
 use berth_base::model::Timestamp;
 
-/// The text that each of `fixtures/signatures` signs, by `ssh-keygen -Y sign`.
+/// The text that `ssh-keygen -Y sign` signed for each file of `fixtures/signatures`.
 const MESSAGE: &[u8] = b"tree abc\n";
 const ED25519: [&str; 2] = pair(
     include_str!("../../../fixtures/signatures/ed25519.pub"),
@@ -36,7 +36,7 @@ fn key(text: &str) -> PublicKey {
     PublicKey::from_wire(&berth_base::text::base64::decode_exactly(word.trim()).expect("base64"))
 }
 
-/// A commit that carries a signature, whatever it signs.
+/// Makes a commit with this signature, whether it is valid or not.
 fn carrying(signature: &str) -> Vec<u8> {
     let lines = signature.trim_end().replace('\n', "\n ");
     format!("tree abc\ngpgsig {lines}\n\nmessage\n").into_bytes()
@@ -68,7 +68,7 @@ fn no_changed_letter_of_a_signature_is_verified() {
         let mut changed = bytes.clone();
         changed[index] ^= 1;
         let text = super::armor::wrap(&changed, "SSH SIGNATURE");
-        // The reserved field is signed as the empty text, whatever it holds here.
+        // SSH signs the reserved field as an empty text, whatever it contains.
         assert!(verify(MESSAGE, &text, GIT).is_err(), "byte {index}");
     }
     for length in 0..bytes.len() {
@@ -102,7 +102,7 @@ fn the_file_says_who_may_sign_what_and_when() {
     let public = public.trim();
     let message = b"tree abc\n\nmessage\n";
     let now = at("2026-05-01T12:00:00Z");
-    // The fixture signs other bytes: what the file says of a key shows in why it is refused.
+    // The fixture signs other bytes, so the refusal shows how the file's line was read.
     let refusal = |line: &str| {
         let allowed = AllowedSigners::read("signers", line)?;
         allowed.check(&carrying(signature), now).map(str::to_owned)

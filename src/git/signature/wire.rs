@@ -1,6 +1,6 @@
-//! SSH's binary form (RFC 4251, section 5): numbers and texts with their lengths in front.
+//! SSH's binary form (RFC 4251, section 5): numbers, and texts preceded by their lengths.
 
-/// Reads from the front. `None` where the bytes have another form.
+/// Reads from the front. Its methods return `None` if the bytes have another form.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'b>(&'b [u8]);
 
@@ -29,7 +29,7 @@ impl<'b> Reader<'b> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
-    /// A number of any size that is not negative, without leading zeros.
+    /// Reads a non-negative number of any size, without leading zeros.
     pub fn big(&mut self) -> Option<&'b [u8]> {
         let bytes = self.bytes()?;
         if bytes.first().is_some_and(|first| *first >= 0x80) {

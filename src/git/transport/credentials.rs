@@ -1,7 +1,7 @@
-//! Credentials: a name with a token, from a file or from memory.
+//! Credentials: a user name and a token, from a file or from memory.
 //!
-//! Nothing here is ever shown. A token reaches `git` through the environment, never through arguments. Whatever `git`
-//! or a server says is searched for the token before anybody reads it.
+//! No credential is ever shown. A token reaches `git` through the environment, never through arguments. Output of
+//! `git` or a server is searched for the token before anybody reads it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use std::path::PathBuf;
 use super::error::TransportError;
 use berth_base::text::base64;
 
-/// The name that most servers accept beside a token.
+/// The user name that most servers accept with a token.
 const ANY_NAME: &str = "git";
 
-/// A file with more than this holds something else.
+/// A larger file is not a token file.
 const LONGEST: usize = 64 << 10;
 
 /// Text that no output may show.
@@ -35,12 +35,12 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The place a token comes from.
+/// The source of a token.
 #[derive(Clone, Debug, Default)]
 pub enum Token {
     #[default]
     None,
-    /// Read again each time, so that a token may be replaced while berth runs.
+    /// Read for every exchange, so that the token can be replaced while berth runs.
     File(PathBuf),
     Text(Secret),
 }
@@ -75,8 +75,8 @@ fn pair(username: Option<&str>, token: &Secret) -> String {
     base64::encode(format!("{}:{}", username.unwrap_or(ANY_NAME), token.reveal()).as_bytes())
 }
 
-/// Removes secrets from what strangers say: the ones known, in each form they are sent in, and any name and
-/// password in an address.
+/// Removes secrets from the output of `git` and servers: the known ones, in each encoding in which they are sent, and
+/// user names and passwords in addresses.
 #[derive(Debug, Default)]
 pub(super) struct Scrubber {
     known: Vec<Secret>,
@@ -87,7 +87,7 @@ impl Scrubber {
         if !text.is_empty() {
             self.known.push(Secret::new(text));
             self.known.push(Secret::new(percent_encoded(text)));
-            // The longest first: one may be part of another.
+            // Longest first, because a secret may be part of another.
             self.known.sort_by_key(|secret| std::cmp::Reverse(secret.reveal().len()));
         }
     }
@@ -106,8 +106,8 @@ impl Scrubber {
     }
 }
 
-/// `https://ann:pass@host/` → `https://***@host/`, wherever it stands in a text. Names alone stay where they
-/// are needed to tell hosts apart: `ssh://git@host/`.
+/// Replaces `https://ann:pass@host/` by `https://***@host/` throughout a text. Keeps a user name without a password
+/// in addresses such as `ssh://git@host/`, which need it.
 pub(crate) fn without_userinfo(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut rest = text;

@@ -1,7 +1,7 @@
-//! The environment of `git`: nothing of the user's or the machine's, all settings by berth.
+//! The environment of `git`: berth sets everything, and nothing comes from the user or the machine.
 //!
-//! Settings travel as environment variables (`GIT_CONFIG_KEY_n`), which other users cannot read, unlike arguments.
-//! They override every configuration file.
+//! Settings are passed as environment variables (`GIT_CONFIG_KEY_n`), which, unlike arguments, other users cannot
+//! read. They override every configuration file.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -16,7 +16,7 @@ use super::remote::Scheme;
 use super::sandbox::{Bounds, Limits, limited};
 use crate::Repo;
 
-/// The variables of this process's environment that `git` sees too.
+/// The variables of this process that `git` inherits.
 const KEPT: &[&str] = &[
     "PATH",
     "SSL_CERT_FILE",
@@ -31,15 +31,15 @@ const KEPT: &[&str] = &[
     "LLVM_PROFILE_FILE",
 ];
 
-/// Those of them that name a proxy.
+/// The inherited variables that name a proxy.
 const PROXIES: &[&str] = &["http_proxy", "https_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"];
 
-/// Long answers of name servers come by TCP.
+/// Name servers send long answers over TCP.
 const DNS: u16 = 53;
 
 const NOWHERE: &str = "/nonexistent";
 
-/// A `git` command in such surroundings, its bounds, and what removes secrets from what it says.
+/// Prepares a `git` command with its environment, its bounds, and the scrubber for its output.
 pub(super) fn command(
     access: &Access,
     repository: Option<&Path>,
@@ -59,7 +59,7 @@ pub(super) fn command(
     let mut bounds = bounds(repository, access.limits, access.timeout);
     let named = [&access.ca_file, &access.ssh_key, &access.known_hosts];
     bounds.reads.extend(named.into_iter().flatten().filter_map(|file| std::path::absolute(file).ok()));
-    // ssh reads the key's public half and its certificate, where they are beside it.
+    // ssh also reads the key's public half and certificate, if they exist beside it.
     for end in [".pub", "-cert.pub"] {
         let beside =
             access.ssh_key.iter().map(|key| [key.as_os_str(), OsStr::new(end)].into_iter().collect());
@@ -76,18 +76,18 @@ pub(super) fn command(
     Ok((command, bounds, scrubber))
 }
 
-/// The bounds of work in a repository, or in none.
+/// Makes the bounds for work in a repository, or without one.
 fn bounds(repository: Option<&Path>, limits: Limits, time: Duration) -> Bounds {
     let writes = repository.map(with_objects).unwrap_or_default();
     Bounds { writes, ..Bounds::nothing(limits, time) }
 }
 
-/// A repository's folder, and that of its objects, which may be a link to elsewhere.
+/// Returns a repository's folder and its objects' folder, which may be a link to elsewhere.
 fn with_objects(repository: &Path) -> Vec<PathBuf> {
     vec![repository.to_owned(), repository.join("objects")]
 }
 
-/// The ports of a remote, of the proxies on the way and of their names.
+/// Returns the ports of the remote, of proxies and of DNS.
 fn ports(access: &Access) -> BTreeSet<u16> {
     let Some(port) = access.url.port() else { return BTreeSet::new() };
     let mut ports = BTreeSet::from([port, DNS]);
@@ -99,7 +99,7 @@ fn ports(access: &Access) -> BTreeSet<u16> {
     ports
 }
 
-/// The port of a proxy's address, or that which curl takes.
+/// Returns the port of a proxy's address, or curl's default.
 fn proxy_port(proxy: &str) -> u16 {
     let (scheme, rest) = proxy.split_once("://").unwrap_or(("http", proxy));
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -108,14 +108,15 @@ fn proxy_port(proxy: &str) -> u16 {
     host.rsplit_once(':').and_then(|(_, port)| port.parse().ok()).unwrap_or(other)
 }
 
-/// A `git` command for upkeep of a repository, which needs no network. It leaves a processor to others.
+/// Prepares a `git` command for upkeep of a repository, without network. It packs with one thread, to leave the other
+/// processors free.
 pub(super) fn local(repository: &Path, limits: Limits, time: Duration) -> (Command, Bounds) {
     let mut command = hardened(repository, limits, time);
-    // Whoever waits for its locks finds it by its folder.
+    // A process that waits for its locks finds this `git` by its working directory.
     command.current_dir(repository).env("GIT_ALLOW_PROTOCOL", "");
     let mut settings = settings(Duration::ZERO);
     settings.push(("pack.threads", "1".to_owned()));
-    // Objects that wait for their end stay in one pack, in place of a file each.
+    // Unreachable objects wait in one pack until they expire, not in a file each.
     settings.push(("gc.cruftPacks", "true".to_owned()));
     set(&mut command, &settings);
     (command, bounds(Some(repository), limits, time))
@@ -129,13 +130,13 @@ fn hardened(repository: &Path, limits: Limits, time: Duration) -> Command {
             command.env(name, value);
         }
     }
-    // curl would read `.netrc` in a home.
+    // With a real home, curl would read `.netrc`.
     command.env("HOME", NOWHERE).env("XDG_CONFIG_HOME", NOWHERE).current_dir("/");
     command.env("LC_ALL", "C").env("GIT_TERMINAL_PROMPT", "0").env("GIT_ATTR_NOSYSTEM", "1");
     command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
     command.env("GIT_CONFIG_SYSTEM", "/dev/null").env("GIT_OPTIONAL_LOCKS", "0");
     command.env("GIT_NO_REPLACE_OBJECTS", "1");
-    // A folder that its sandbox lets it write.
+    // `git` needs a temporary folder that its sandbox lets it write.
     command.env("GIT_DIR", repository).env("TMPDIR", repository);
     command
 }
@@ -200,7 +201,7 @@ fn web_settings(
     Ok(())
 }
 
-/// A key from a file, hosts from a file, and nothing else: no agent, no user's files, no questions.
+/// Builds the ssh command: key and known hosts from files; no agent, no user's files, no prompts.
 fn ssh_command(access: &Access) -> Result<String, TransportError> {
     let needed = |file: &Option<PathBuf>, what: &str, flag: &str| match file {
         Some(file) => readable(file, what),
@@ -234,7 +235,7 @@ fn ssh_command(access: &Access) -> Result<String, TransportError> {
     Ok(format!("ssh -F /dev/null -i {}{options}", quoted(&key)))
 }
 
-/// The absolute path of a file that can be read, for `git` runs elsewhere.
+/// Returns the absolute path of a readable file, since `git` runs in another folder.
 fn readable(file: &Path, what: &str) -> Result<String, TransportError> {
     let unusable = |why: String| TransportError::Setting {
         message: format!("the {what} `{}` cannot be used: {why}", file.display()),
@@ -248,7 +249,7 @@ fn readable(file: &Path, what: &str) -> Result<String, TransportError> {
     }
 }
 
-/// For the shell that `git` starts ssh with.
+/// Quotes a text for the shell through which `git` starts ssh.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }

@@ -1,11 +1,11 @@
-//! Errors of a remote, told apart by what the caller can do about them.
+//! Errors of a remote, distinguished by what the caller can do about them.
 
 use std::time::Duration;
 
-/// A remote that did not do as asked. Messages never hold a credential.
+/// A failed exchange with a remote. Messages never contain a credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TransportError {
-    /// A setting is wrong: an address, or a file that it names.
+    /// A setting is wrong: an address, or a file named in the settings.
     #[error("{message}")]
     Setting { message: String, hint: Option<String> },
     #[error("`git` cannot be used: {message}")]
@@ -20,32 +20,32 @@ pub enum TransportError {
     /// The remote cannot prove its identity.
     #[error("`{remote}` is not trusted: {message}")]
     Untrusted { remote: String, message: String },
-    /// The remote's content is not what it should be; nothing of it is used.
+    /// The remote's content is not valid; none of it is used.
     #[error("`{remote}` gives wrong content: {message}")]
     Wrong { remote: String, message: String },
-    /// The remote denies access, or this operation.
+    /// The remote denies access, or denies this operation.
     #[error("`{remote}` refuses the credentials: {message}")]
     Denied { remote: String, message: String },
     #[error("there is no repository at `{remote}`: {message}")]
     NoRepository { remote: String, message: String },
     #[error("`{remote}` has no `{name}`")]
     NoSuchRef { remote: String, name: String },
-    /// Somebody else moved the ref first: fetch, compute again, try again.
+    /// Another process moved the ref first. The caller fetches, computes again and tries again.
     #[error("`{name}` was changed at `{remote}` by somebody else in the meantime")]
     Raced { remote: String, name: String },
-    /// Another process is moving the ref right now, or died while doing so.
+    /// Another process is moving the ref right now, or died while moving it.
     #[error("`{name}` is locked at `{remote}`: {lock}")]
     Locked { remote: String, name: String, lock: String },
-    /// A hook or a rule of the server says no.
+    /// A hook or a rule of the server refuses the push.
     #[error("`{remote}` refuses to move `{name}`: {message}")]
     Refused { remote: String, name: String, message: String },
-    /// The answer was incomplete; nothing of it is used.
+    /// The answer was incomplete; none of it is used.
     #[error("the exchange with `{remote}` was cut off: {message}")]
     Truncated { remote: String, message: String },
-    /// The folder for the local repository cannot be written or read: a disk that is full, a lack of rights.
+    /// The local repository's folder cannot be read or written, as with a full disk or missing rights.
     #[error("the working copy cannot be used: {message}")]
     WorkingCopy { message: String },
-    /// The sandbox or a limit of `git` was in the way.
+    /// The sandbox or a resource limit of `git` made it fail.
     #[error("`git` was stopped by its limits in the exchange with `{remote}`: {message}")]
     Limited { remote: String, message: String },
     #[error("`git` failed with `{remote}`: {message}")]
@@ -53,7 +53,7 @@ pub enum TransportError {
 }
 
 impl TransportError {
-    /// The reason for which `git` did not run.
+    /// Makes the error for a `git` that could not be started.
     pub(super) fn not_started(error: std::io::Error) -> TransportError {
         if error.kind() == std::io::ErrorKind::Unsupported {
             let hint = Some("`--git-sandbox auto` takes what the system offers".to_owned());
@@ -62,7 +62,7 @@ impl TransportError {
         TransportError::NoGit { message: error.to_string() }
     }
 
-    /// Reports whether the same operation may work a moment later, without anybody doing anything.
+    /// Reports whether the same operation may succeed later without anyone's intervention.
     pub fn is_passing(&self) -> bool {
         use TransportError::{
             Cancelled, Failed, Limited, Locked, Raced, TimedOut, Truncated, Unreachable, WorkingCopy,
@@ -90,7 +90,7 @@ impl TransportError {
         matches!(self, TransportError::Denied { .. } | TransportError::Refused { .. })
     }
 
-    /// Returns the hint for a person.
+    /// Returns the hint, if the error has one.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             TransportError::Setting { hint, .. } => return hint.clone(),

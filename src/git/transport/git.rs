@@ -1,5 +1,5 @@
-//! The transport by the `git` executable, which speaks protocol version 2, pushes with leases and all or
-//! none. It runs hardened (see `environment`) and to an end (see `process`).
+//! The transport through the `git` executable, which speaks protocol version 2 and pushes atomically with leases. It
+//! runs with hardened settings (see `environment`) and time limits (see `process`).
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,13 +15,13 @@ use super::{
 };
 use crate::{Repo, is_valid_ref};
 
-/// So many refs go into one push: their names and ids are arguments.
+/// The refs of one push: their names and ids are arguments, whose length is limited.
 const MOST_REFS: usize = 500;
 
-/// The number of times a lock at a remote may change hands before it counts as held.
+/// The number of times a remote's lock may change hands before it counts as held.
 const MOST_TURNS: usize = 5;
 
-/// The oldest version that takes settings from the environment.
+/// The oldest version of `git` that takes settings from the environment.
 const OLDEST: (u32, u32) = (2, 31);
 
 /// A remote, through the `git` executable.
@@ -31,11 +31,11 @@ pub struct GitTransport {
     shown: String,
     cancel: Cancel,
     checked: OnceLock<()>,
-    /// Set once the server said that it cannot move refs together.
+    /// Set once the server refused an atomic push as unsupported.
     one_by_one: OnceLock<()>,
-    /// The standard input of each `git`.
+    /// The working copy's lock, which each `git` gets as its standard input.
     lock: Option<File>,
-    /// Locks of dead processes, removed at the remote and not told yet.
+    /// Stale locks removed at the remote, not yet reported.
     cleared: Mutex<Vec<String>>,
 }
 
@@ -46,12 +46,12 @@ impl GitTransport {
         GitTransport { access, shown, cancel, checked, one_by_one, lock: None, cleared: Mutex::default() }
     }
 
-    /// The same transport, for work in this working copy: as long as a `git` runs, it holds the lock, too.
+    /// Uses this working copy: each `git` that runs also holds the copy's lock.
     pub fn within(self, copy: &WorkingCopy) -> std::io::Result<GitTransport> {
         Ok(GitTransport { lock: Some(copy.lock()?), ..self })
     }
 
-    /// Runs git; gives what it printed, or what it and the server said of the failure.
+    /// Runs `git`. Returns its output, or the error that its messages and the server's describe.
     fn git(&self, repository: Option<&Path>, args: &[String]) -> Result<Said, TransportError> {
         self.check_version()?;
         self.run(repository, args)
@@ -89,7 +89,7 @@ impl GitTransport {
         }
     }
 
-    /// An older `git` would pass over all settings, those that harden it too.
+    /// Refuses an older `git`, which would ignore all settings, including the hardening.
     fn check_version(&self) -> Result<(), TransportError> {
         if self.checked.get().is_some() {
             return Ok(());
@@ -105,7 +105,7 @@ impl GitTransport {
         Ok(())
     }
 
-    /// Returns the version of `git`, which may be too old.
+    /// Returns the version of `git`, even if it is too old.
     pub fn version(&self) -> Result<String, TransportError> {
         let said = self.run(None, &["version".to_owned()])?;
         Ok(said.out.split_whitespace().nth(2).unwrap_or_default().to_owned())
@@ -121,8 +121,8 @@ impl GitTransport {
         self.try_push(from, moves, atomic)
     }
 
-    /// Waits for the locks of refs at a remote of this machine, and removes those whose holders are gone: a push
-    /// that was killed leaves them. False where they stay, and at other remotes.
+    /// Waits for ref locks at a remote on this machine, and removes those of dead processes, such as a killed push.
+    /// Returns false if locks remain, and for other remotes.
     fn outlast_locks(&self, moves: &[RefPush]) -> bool {
         let Some(repo) = self.access.url.folder().and_then(|folder| Repo::open(folder).ok()) else {
             return false;
@@ -144,7 +144,7 @@ impl GitTransport {
         Err(verdict::of_push(&self.shown, &said.out, &said.err).unwrap_or_else(|| self.fault(&said)))
     }
 
-    /// Runs one push, and reads nothing of its result.
+    /// Runs one push and returns its raw result.
     pub(super) fn push_once(
         &self,
         from: &Path,
@@ -175,7 +175,7 @@ impl GitTransport {
         self.git(Some(from), &args)
     }
 
-    /// In order, so that what others are derived from moves first.
+    /// Pushes in order, so that a ref moves before the refs derived from it.
     fn push_one_by_one(&self, from: &Path, moves: &[RefPush]) -> Result<(), TransportError> {
         let Some((first, rest)) = moves.split_first() else { return Ok(()) };
         self.push_some(from, std::slice::from_ref(first), false)?;
@@ -187,7 +187,7 @@ impl GitTransport {
     }
 }
 
-/// What a `git` said, without secrets.
+/// The output of a `git`, without secrets.
 pub(super) struct Said {
     pub good: bool,
     pub out: String,
@@ -205,7 +205,7 @@ impl Transport for GitTransport {
         for (first, name) in said.out.lines().filter_map(|line| line.split_once('\t')) {
             match (first.strip_prefix("ref: "), first.parse()) {
                 (Some(target), _) if name == "HEAD" => listing.head = Some(target.to_owned()),
-                // A tag's second line names its commit, `HEAD` a ref that is listed as well.
+                // A tag's second line names its commit. `HEAD` repeats another listed ref.
                 (None, Ok(id)) if name.starts_with(prefix) && is_valid_ref(name) && name != "HEAD" => {
                     listing.refs.insert(name.to_owned(), id);
                 }

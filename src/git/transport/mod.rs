@@ -1,18 +1,18 @@
 //! The network of Git: fetching from remote repositories and pushing to them.
 //!
 //! ```text
-//! remote ── list ──▶ refs            a fetch of exactly named refs is the cheap way to poll: the server is
-//!        ── fetch ─▶ repository      told these names only, and nothing more is said where none has moved
-//!        ◀─ push ─── repository      each ref by compare-and-swap, all or none where the server can
+//! remote ── list ──▶ refs            polling fetches exactly named refs: the server gets only these names,
+//!        ── fetch ─▶ repository      and the exchange ends early if none of them has moved
+//!        ◀─ push ─── repository      moves each ref by compare-and-swap, atomically if the server can
 //! ```
 //!
 //! - [`remote`]: addresses. [`credentials`]: names and tokens, and their removal from messages.
-//! - [`git`]: the implementation, by the `git` executable. `process`: running it with an end.
-//! - `sandbox`: its bounds.
-//! - [`error`]: the meaning of a fault to the caller. [`working_copy`]: the local repository.
-//! - [`upkeep`]: packing repositories of this machine anew.
-//! - [`probe`]: the rights of an account, asked for without a move of any ref.
-//! - `orphans`: a `git` that outlived its berth.
+//! - [`git`]: the implementation, by the `git` executable. `process`: running it with a time limit.
+//! - `sandbox`: the bounds of a `git`.
+//! - [`error`]: errors, by what the caller can do. [`working_copy`]: the local repository.
+//! - [`upkeep`]: repacking repositories on this machine.
+//! - [`probe`]: checks an account's rights without moving a ref.
+//! - `orphans`: a `git` process whose berth has ended.
 
 mod access;
 pub mod credentials;
@@ -40,29 +40,29 @@ pub use remote::RemoteUrl;
 pub use sandbox::{Limits, Sandbox};
 pub use working_copy::WorkingCopy;
 
-/// A way to one remote repository.
+/// Access to one remote repository.
 pub trait Transport: std::fmt::Debug + Send + Sync {
-    /// Lists the refs with this prefix, and the target of HEAD. Some servers send all their refs for it.
+    /// Lists the refs with this prefix, and the target of HEAD. Some servers send all their refs even so.
     fn list(&self, prefix: &str) -> Result<Listing, TransportError>;
 
-    /// Brings refs with all they hold into a local repository. Either all of them move there or, after an
-    /// error, none that matters: an object that did not arrive whole is never pointed at.
+    /// Fetches refs and all their objects into a local repository. On success all of them move. After an error, no
+    /// ref points at an object that did not arrive completely.
     fn fetch(&self, into: &Path, wants: &[Want], depth: Option<u32>) -> Result<(), TransportError>;
 
-    /// Moves refs of the remote from the values last seen, in this order where they cannot move together. `atomic`
-    /// asks for all or none, as far as the server and the number of refs allow.
+    /// Moves refs of the remote from the values last seen. `atomic` asks for all or none, as far as the server and
+    /// the number of refs allow; otherwise refs move in this order.
     fn push(&self, from: &Path, moves: &[RefPush], atomic: bool) -> Result<(), TransportError>;
 
-    /// Packs a working copy anew, so that it stays small and quick.
+    /// Repacks a working copy, so that it stays small and fast.
     fn tidy(&self, repository: &Path, step: upkeep::Step) -> Result<(), TransportError>;
 
-    /// Reads a working copy to its end, and reports whether every object is there and whole.
+    /// Reports whether every object of a working copy exists and is undamaged. Reads all of them.
     fn is_sound(&self, repository: &Path) -> Result<bool, TransportError>;
 
-    /// The lock files of processes that are gone, removed at the remote since the last call.
+    /// Returns the stale lock files removed at the remote since the last call.
     fn cleared_locks(&self) -> Vec<String>;
 
-    /// The remote as messages may show it.
+    /// Returns the remote as messages may show it.
     fn shown(&self) -> &str;
 }
 
@@ -77,19 +77,20 @@ pub struct Listing {
 /// Refs to fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Want {
-    /// A ref that must exist at the remote, and its name here.
+    /// A ref that must exist at the remote, and its local name.
     One { there: String, here: String },
-    /// All refs whose names begin so, with another beginning here; those that are gone there go here, too.
+    /// All refs with the prefix `there`, stored under the prefix `here`. Refs that are gone at the remote are removed
+    /// locally.
     All { there: String, here: String },
 }
 
 impl Want {
-    /// Wants a ref under the name it has at the remote.
+    /// Wants a ref under the same local name.
     pub fn same(name: &str) -> Want {
         Want::One { there: name.to_owned(), here: name.to_owned() }
     }
 
-    /// Wants all refs whose names begin so under the names that they have at the remote.
+    /// Wants all refs with this prefix under the same local names.
     pub fn all(prefix: &str) -> Want {
         Want::All { there: prefix.to_owned(), here: prefix.to_owned() }
     }

@@ -1,12 +1,11 @@
-//! Questions to a remote: may this account move this ref? No ref moves.
+//! Checks whether an account may move a ref at the remote, without moving one.
 //!
-//! A dry run asks no hook and no rule of the server. So each question is a push, all or none, of the ref together
-//! with two refs of which a repository can have only one, `refs/berth/doctor/ref` and `refs/berth/doctor/ref/below`.
-//! A server asks its hooks and rules first and moves refs last, and there this push fails, whatever the rules say.
-//! First these two are pushed alone: the words with which that fails are those of a push that the rules allow.
-//! Any other words are the rules' own.
+//! A dry run consults neither hooks nor rules of the server. So each probe is an atomic push of the ref together with
+//! two refs that cannot both exist, `refs/berth/doctor/ref` and `refs/berth/doctor/ref/below`. A server consults its
+//! hooks and rules first and moves refs last; there this push always fails. The first probe pushes these two refs
+//! alone: its error is the one that a permitted push gets. Any other error comes from the rules.
 //!
-//! The server may keep a small commit that no ref leads to, until it next collects what is useless.
+//! The server may keep a small unreachable commit until its next `git gc`.
 
 use std::path::{Path, PathBuf};
 
@@ -15,24 +14,24 @@ use super::verdict::{ALONG, gist, rejections};
 use super::{Listing, RefPush, Transport as _, TransportError};
 use crate::CommitId;
 
-/// The folder of the refs that cannot be made.
+/// The prefix of the refs that can never be made together.
 pub const PROBES: &str = "refs/berth/doctor/";
 const IMPOSSIBLE: [&str; 2] = ["refs/berth/doctor/ref", "refs/berth/doctor/ref/below"];
 
-/// Words of servers whose hooks or rules say no.
+/// Words in the refusals of servers' hooks and rules.
 const RULES: [&str; 6] = ["declined", "denied", "prohibited", "not allowed", "hidden ref", "not permitted"];
 
 /// The right of an account to move a ref.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Right {
     Granted,
-    /// The server says no, in these words.
+    /// The server refuses, with this message.
     Refused(String),
-    /// The reason why the answer does not tell.
+    /// The answer is inconclusive, for this reason.
     NotKnown(String),
 }
 
-/// A remote that answers questions.
+/// A remote whose answers can be interpreted.
 #[derive(Debug)]
 pub struct Probe<'t> {
     transport: &'t GitTransport,
@@ -43,15 +42,14 @@ pub struct Probe<'t> {
 
 #[derive(Debug)]
 enum State {
-    /// The server fails with these words after it asked its rules.
+    /// After its rules the server fails with this message.
     Asks(String),
-    /// The answer to every question.
+    /// Every probe has this answer.
     Same(Right),
 }
 
 impl<'t> Probe<'t> {
-    /// Finds out how the remote, which has these refs, answers. `known` is any commit that the remote and the repository
-    /// `from` have.
+    /// Learns how this remote answers. `known` is any commit that both the remote and the repository `from` have.
     pub fn begin(
         transport: &'t GitTransport,
         from: &Path,
@@ -134,7 +132,7 @@ fn is_of_rules(why: &str) -> bool {
     RULES.iter().any(|word| why.contains(word))
 }
 
-/// Returns the server's words for a refusal: its hooks say more than its result.
+/// Returns the server's message for a refusal. Output of its hooks is preferred, since it is more detailed.
 fn words(why: &str, said: &Said) -> String {
     let told = said.err.lines().filter_map(|line| line.strip_prefix("remote:")).map(str::trim);
     let told: Vec<&str> = told.filter(|line| !line.is_empty()).collect();

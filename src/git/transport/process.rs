@@ -1,8 +1,8 @@
-//! Runs a program to its end, or to the end of the time it has, or until asked to stop.
+//! Runs a program until it ends, its time is up, or berth is asked to stop.
 //!
-//! The program leads a process group of its own, so its helpers end with it: asked first, so that they
-//! remove their locks, and by force if they do not. What it says is kept up to a limit, so that a remote that
-//! never stops talking fills no memory.
+//! The program leads its own process group, so its helpers end with it. The group first gets a request to end, so
+//! that it can remove its locks, and is killed if it does not. Output is kept up to a limit: a remote that never
+//! stops sending fills no memory.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::TransportError;
 use super::sandbox::{self, Bounds};
 
-/// Asks everything that runs now or later to stop.
+/// Asks all running and later programs to stop.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
@@ -50,7 +50,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// The time that a program and its helpers have to end after they are asked to.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// The status with which a shell says that there is no such program.
+/// The exit status of a shell that does not find the program.
 const NOT_FOUND: i32 = 127;
 
 /// Runs a program without bounds.
@@ -111,7 +111,7 @@ fn watch(
             exited = child.try_wait()?.map(|status| (status, Instant::now()));
         }
         if let Some((ended, at)) = asked {
-            // Its helpers have ended as well where nobody holds its pipes any more.
+            // Once nobody holds its pipes, its helpers have ended too.
             if exited.is_some() && open == 0 {
                 return Ok(ended);
             }
@@ -138,8 +138,8 @@ fn watch(
     }
 }
 
-/// Asks the group to end, or ends it by force. The group's number is its own for as long as the program is
-/// not waited for, or a helper lives.
+/// Asks the group to end, or kills it. The group's number stays valid until the program is reaped and its helpers
+/// have ended.
 fn end(child: &mut Child, by_force: bool) {
     #[cfg(unix)]
     if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
@@ -179,7 +179,7 @@ fn listen(
                 Err(_) => break,
             }
         }
-        // Nobody listens where the time was up.
+        // The receiver is gone if the time was up.
         let _ = to.send((stream, kept, cut));
     });
 }

@@ -1,7 +1,7 @@
-//! Addresses of remotes: the allowed ones, and the part of an address that may be shown.
+//! Addresses of remotes: which are allowed, and which part of an address messages may show.
 //!
-//! A name and password in an address are taken out of it, so that neither a process list nor a message has
-//! them. What would make `git` run a program (`ext::`, a host that looks like an option) is refused.
+//! A user name and password are removed from the address, so that neither a process list nor a message shows them. An
+//! address that would make `git` run a program (`ext::`, a host that looks like an option) is refused.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub(crate) enum Scheme {
 }
 
 impl Scheme {
-    /// As `GIT_ALLOW_PROTOCOL` names it.
+    /// Returns the name in `GIT_ALLOW_PROTOCOL`.
     pub(super) fn word(self) -> &'static str {
         match self {
             Scheme::Https => "https",
@@ -31,7 +31,7 @@ impl Scheme {
         }
     }
 
-    /// Reports whether anybody on the way can read and change the data.
+    /// Reports whether the protocol is unprotected: others on the network can read and change the data.
     fn is_plain(self) -> bool {
         matches!(self, Scheme::Http | Scheme::Git)
     }
@@ -45,7 +45,7 @@ impl Scheme {
 #[derive(Clone, PartialEq, Eq)]
 pub struct RemoteUrl {
     pub(super) scheme: Scheme,
-    /// Without password, and for the web without name: what `git` is given, and what messages show.
+    /// The address that `git` gets and messages show: without a password, and over HTTP without a user name.
     pub(super) clean: String,
     pub(super) username: Option<String>,
     pub(super) password: Option<Secret>,
@@ -64,13 +64,13 @@ impl fmt::Display for RemoteUrl {
 }
 
 impl RemoteUrl {
-    /// The repository's folder, if it is one of this machine.
+    /// Returns the repository's folder, if it is on this machine.
     pub(super) fn folder(&self) -> Option<PathBuf> {
         let path = || self.clean.strip_prefix("file://").map_or_else(|| self.clean.clone(), decode);
         (self.scheme == Scheme::File).then(|| PathBuf::from(path()))
     }
 
-    /// The TCP port that it is reached by, if it is elsewhere.
+    /// Returns the TCP port, if the repository is on another machine.
     pub(super) fn port(&self) -> Option<u16> {
         let usual = match self.scheme {
             Scheme::Https => 443,
@@ -79,7 +79,7 @@ impl RemoteUrl {
             Scheme::Git => 9418,
             Scheme::File => return None,
         };
-        // What follows the colon of `user@host:path` is no port.
+        // In `user@host:path` the text after the colon is not a port.
         let authority = self.clean.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
         let named = authority.and_then(|authority| authority.rsplit_once(':')?.1.parse().ok());
         Some(named.unwrap_or(usual))
@@ -143,7 +143,7 @@ impl RemoteUrl {
     }
 }
 
-/// `user@host:path`, or a path of this machine.
+/// Reads `user@host:path`, or a path on this machine.
 fn without_scheme(text: &str) -> Result<RemoteUrl, TransportError> {
     let (username, password) = (None, None);
     let colon = text.find(':').filter(|colon| !text[..*colon].contains('/'));
@@ -162,7 +162,7 @@ fn without_scheme(text: &str) -> Result<RemoteUrl, TransportError> {
     Ok(RemoteUrl { scheme: Scheme::File, clean: path.display().to_string(), username, password })
 }
 
-/// Reports whether an argument holds an address with a password, which every user of the machine could read.
+/// Reports whether an argument contains an address with a password, which every user of the machine could read.
 pub fn shows_password(argument: &str) -> bool {
     without_userinfo(argument).contains("://***@")
         && argument.split("://").skip(1).any(|rest| {

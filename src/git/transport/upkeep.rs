@@ -1,10 +1,11 @@
-//! Packing a repository anew, so that it stays small and quick after any number of small publications.
+//! Repacks a repository, so that it stays small and fast after any number of small publications.
 //!
-//! Git's own tools do it, where there is a `git`. There are two steps, so that the work follows what was added:
-//! small packs and loose objects are merged often, and everything is packed anew when the rest holds half as many
-//! objects as the largest pack. So each object is packed about as often as the repository has doubled.
+//! `git` itself does the work, if it is installed. Two steps keep the work proportional to the additions: small packs
+//! and loose objects are merged often; everything is repacked when the rest has half as many objects as the largest
+//! pack. So an object is repacked about once each time the repository doubles.
 //!
-//! Merging drops nothing. Packing everything drops what no ref has led to for a while, see [`Grace`].
+//! Merging removes nothing. Repacking everything removes objects that have been unreachable for a while, see
+//! [`Grace`].
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -13,45 +14,45 @@ use std::time::Duration;
 use super::process::{self, Cancel, ProcessEnd};
 use super::{Limits, TransportError, environment};
 
-/// A step of packing anew.
+/// A step of repacking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// Loose objects and small packs become one pack.
     Merge,
-    /// Everything becomes one pack, without what nobody needs.
+    /// Everything becomes one pack, without expired unreachable objects.
     Whole,
 }
 
-/// The time for which an object stays that no ref leads to.
+/// The time for which an unreachable object is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grace {
-    /// No time: nobody else writes here.
+    /// No time: no other process writes here.
     Nothing,
-    /// Far longer than any writer takes from its first object to its ref.
+    /// Far longer than any writer needs between its first object and its ref.
     Hour,
-    /// The time that the repository's settings or Git itself choose.
+    /// The time in the repository's settings, or Git's default.
     OfGit,
 }
 
-/// As many loose objects as `git gc --auto` lets be.
+/// The number of loose objects that `git gc --auto` tolerates.
 const MOST_LOOSE: u64 = 6_700;
-/// A look-up of a new object asks all packs.
+/// The number of packs, limited since the look-up of a new object searches all of them.
 const MOST_PACKS: usize = 40;
 
-/// Packing a repository of any size takes less.
+/// Longer than repacking any repository takes.
 const LONGEST: Duration = Duration::from_secs(6 * 3_600);
 
-/// Held by whoever packs, so that several processes do not do it at once.
+/// The lock of the process that repacks.
 const LOCK: &str = "berth/upkeep";
 
-/// The bytes of a pack's index beside those of its objects, and those of each object.
+/// The bytes of an index without its objects, and per object.
 const INDEX: u64 = 1_072;
 const INDEXED: u64 = 28;
 
-/// Returns the step that pays, by a look at three folders.
+/// Returns the step that is worthwhile, after listing two folders.
 pub fn due(repository: &Path) -> Option<Step> {
     let objects = repository.join("objects");
-    // One of 256 folders stands for all.
+    // A sample: one of 256 folders.
     let loose = fs::read_dir(objects.join("17")).map_or(0, Iterator::count) as u64 * 256;
     let mut packs = Vec::new();
     for entry in fs::read_dir(objects.join("pack")).into_iter().flatten().flatten() {
@@ -59,7 +60,7 @@ pub fn due(repository: &Path) -> Option<Step> {
         if path.extension().is_none_or(|extension| extension != "idx") {
             continue;
         }
-        // Objects kept for a while, or for ever, are packed already.
+        // Packs of unreachable or protected objects do not count.
         if !["mtimes", "keep", "promisor"].iter().any(|also| path.with_extension(also).exists()) {
             let length = entry.metadata().map_or(0, |about| about.len());
             packs.push(length.saturating_sub(INDEX) / INDEXED);
@@ -78,7 +79,7 @@ fn step(loose: u64, packs: &[u64]) -> Option<Step> {
 }
 
 impl Step {
-    /// The arguments of each `git` that the step takes.
+    /// Returns the arguments of each `git` that the step runs.
     pub(super) fn commands(self, grace: Grace) -> Vec<Vec<String>> {
         let prune = match grace {
             Grace::Nothing => Some("--prune=now"),
@@ -95,8 +96,8 @@ impl Step {
     }
 }
 
-/// Takes a step in a repository of this machine, by its shared folder, beside whoever else works there. Does nothing
-/// where another process is at it.
+/// Runs a step in a repository on this machine, by its shared folder, while others may use it. Does nothing if
+/// another process is repacking it.
 pub fn run(
     repository: &Path,
     step: Step,

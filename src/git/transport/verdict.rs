@@ -1,9 +1,9 @@
-//! Reads the meaning of a failure from the messages of `git`. They are stable in the C locale, and those of curl, TLS
-//! libraries and ssh nearly so; an unknown message is passed on unchanged.
+//! Classifies failures by the messages of `git`. These are stable in the C locale, and those of curl, TLS libraries
+//! and ssh nearly so. An unknown message is shown unchanged.
 
 use super::error::TransportError;
 
-/// Enough to understand, too little to flood a log.
+/// The length of a shown message: enough to understand, without flooding a log.
 const LONGEST: usize = 400;
 
 enum Kind {
@@ -14,7 +14,7 @@ enum Kind {
     Truncated,
 }
 
-/// The first line that applies counts: what is said early is what went wrong first.
+/// The first row with a matching word counts: rows are in the order in which an exchange can fail.
 const WORDS: &[(Kind, &[&str])] = &[
     (
         Kind::Untrusted,
@@ -116,18 +116,18 @@ const WORDS: &[(Kind, &[&str])] = &[
             "proxy",
         ],
     ),
-    // Last: ssh and Git say it after every other reason as well.
+    // Last, because ssh and Git print these after every other error too.
     (Kind::Truncated, &["hung up unexpectedly", "could not read from remote repository"]),
 ];
 
-/// The meaning of what a failed `git` said, scrubbed already.
+/// Classifies the error output of a failed `git`, which is already free of secrets.
 pub(super) fn of(remote: &str, said: &str) -> TransportError {
     let (remote, message) = (remote.to_owned(), gist(said));
     let lower = said.to_lowercase();
     if says_here(said, &FULL_DISK) {
         return TransportError::WorkingCopy { message };
     }
-    // ssh writes `(publickey)` after a server's refusal.
+    // ssh writes `(publickey)` after a server's refusal, so a bare one is local.
     let is_denied = |line: &str| line.ends_with(": permission denied") && !line.contains("load key");
     if says_here(said, &LIMITED) || lines_of_here(said).any(|line| is_denied(&line)) {
         return TransportError::Limited { remote, message };
@@ -155,7 +155,7 @@ pub(super) fn of(remote: &str, said: &str) -> TransportError {
 
 const FULL_DISK: [&str; 3] = ["no space left on device", "disk quota exceeded", "file too large"];
 
-/// The words of a sandbox, and of limits of memory, processor time (24) and files (25).
+/// Messages caused by the sandbox or by limits of memory, processor time (24) and files (25).
 const LIMITED: [&str; 6] = [
     "out of memory",
     "cannot allocate memory",
@@ -165,30 +165,30 @@ const LIMITED: [&str; 6] = [
     "function not implemented",
 ];
 
-/// Reports whether a line of this machine has one of these words.
+/// Reports whether a local line contains one of these words.
 fn says_here(said: &str, words: &[&str]) -> bool {
     lines_of_here(said).any(|line| words.iter().any(|word| line.contains(word)))
 }
 
-/// The lines of this machine, in small letters. The server's own begin with `remote:`.
+/// Iterates over the local lines, in lower case. The server's lines begin with `remote:`.
 fn lines_of_here(said: &str) -> impl Iterator<Item = String> {
     said.lines().map(|line| line.trim().to_lowercase()).filter(|line| !line.starts_with("remote:"))
 }
 
-/// The words for a ref that stays where it is because another one does.
+/// The reason given for a ref that did not move because another one could not.
 pub(super) const ALONG: &str = "atomic push fail";
 
-/// Reads the refs that did not move, and why, from the `--porcelain` lines of a push.
+/// Lists the refs that did not move, with reasons, from the `--porcelain` lines of a push.
 pub(super) fn rejections(out: &str) -> Vec<(&str, &str)> {
     let lines = out.lines().filter_map(|line| line.strip_prefix("!\t")?.split_once('\t'));
     lines.map(|(refs, why)| (refs.rsplit_once(':').map_or(refs, |(_, to)| to), why)).collect()
 }
 
-/// Reads the result of a push from its `--porcelain` lines: a line `!<tab>from:to<tab>[who] (why)` for each ref that
-/// did not move. `None` where there is no such line.
+/// Classifies a failed push by its `--porcelain` lines: `!<tab>from:to<tab>[who] (why)` for each ref that did not
+/// move. `None` if there is no such line.
 pub(super) fn of_push(remote: &str, out: &str, said: &str) -> Option<TransportError> {
     let rejected = rejections(out);
-    // Where all or none move, most are refused for the sake of one.
+    // In an atomic push, most refs are refused because of one.
     let along = |why: &str| why.contains(ALONG);
     let (name, why) = rejected.iter().find(|(_, why)| !along(why)).or(rejected.first())?;
     let (remote, name) = (remote.to_owned(), (*name).to_owned());
@@ -218,7 +218,7 @@ pub(super) fn of_push(remote: &str, out: &str, said: &str) -> Option<TransportEr
     Some(TransportError::Refused { remote, name, message })
 }
 
-/// The file that was in the way of a ref, as the server says it: `Unable to create 'FILE': File exists`.
+/// Returns the file that blocked a ref, from the server's message `Unable to create 'FILE': File exists`.
 fn lock_in_the_way(said: &str) -> Option<String> {
     let line =
         said.lines().find(|line| line.contains("Unable to create '") && line.contains("File exists"))?;
@@ -226,7 +226,7 @@ fn lock_in_the_way(said: &str) -> Option<String> {
     file.ends_with(".lock").then(|| gist(&format!("`{}` exists", file.replace("/./", "/"))))
 }
 
-/// The lines that say something, as one.
+/// Joins the meaningful lines into one.
 pub(super) fn gist(said: &str) -> String {
     const EMPTY: &[&str] = &[
         "please make sure you have the correct access rights",

@@ -1,10 +1,10 @@
-//! The local bare repository that a remote is fetched into and pushed from.
+//! The local bare repository for exchanges with one remote.
 //!
-//! A cache: it can be deleted whenever nobody uses it. It is berth's alone (a folder that berth did not make
-//! is refused, since fetching moves and deletes refs), of one remote, and used by one process at a time.
+//! It is a cache, and can be deleted while no process uses it. It belongs to berth, one remote and one process at a
+//! time. Fetching moves and deletes refs, so a folder that berth did not make is refused.
 //!
-//! Making it and repairing it are one thing: each step is done where it is missing, and each file is written
-//! whole, so that a kill or a full disk at any moment leaves nothing that the next start cannot go on from.
+//! Creating and repairing are the same code: each missing step is done, and each file is written atomically. So the
+//! next start can continue after a kill or a full disk at any moment.
 
 use std::fmt::Display;
 use std::fs::{File, OpenOptions};
@@ -17,21 +17,21 @@ use super::error::TransportError;
 use crate::Repo;
 use berth_base::backoff::pace::paced;
 
-/// Names the remote; its presence says that berth made the folder.
+/// Contains the remote's address. Its presence shows that berth made the folder.
 const MARKER: &str = "berth-remote";
 const LOCK: &str = "berth-lock";
-/// A file before it is moved to its place.
+/// The temporary name of a file before the rename.
 const FRESH: &str = "berth-new";
 
-/// Replaces whatever somebody wrote there: `git` reads this file.
+/// Overwrites whatever the file contained, because `git` reads it.
 const CONFIG: &str =
     "[core]\n\trepositoryformatversion = 0\n\tfilemode = false\n\tbare = true\n\tlogAllRefUpdates = false\n";
 const HEAD: &str = "ref: refs/heads/main\n";
 
-/// The folders without which no repository can be opened.
+/// The folders required to open a repository.
 const FOLDERS: [&str; 4] = ["objects/info", "objects/pack", "refs/heads", "refs/tags"];
 
-/// A repository's own entries. They are removed together where the remote they are of is unknown.
+/// The entries of a repository. All are removed if the marker does not name the remote.
 const PARTS: [&str; 12] = [
     "HEAD",
     "FETCH_HEAD",
@@ -47,18 +47,17 @@ const PARTS: [&str; 12] = [
     OWN,
 ];
 
-/// The folder of what berth remembers beside the repository.
+/// The folder of berth's own caches in the repository.
 const OWN: &str = "berth";
 
-/// The time for which a lock may outlast its berth. A `git` that has it may end by itself until then.
+/// The time for which a lock may outlast its berth: a running `git` may end by itself within it.
 const HANDOVER: Duration = Duration::from_secs(2);
-/// The time after which a `git` that was asked to end is ended by force, and the time after which even that counts as
-/// failed.
+/// The times after which a `git` that was asked to end is killed, and after which killing it counts as failed.
 const FORCE: Duration = Duration::from_secs(15);
 const ENDING: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(50);
 
-/// The folder, locked for as long as this lives.
+/// The folder, locked until this is dropped.
 #[derive(Debug)]
 pub struct WorkingCopy {
     path: PathBuf,
@@ -66,7 +65,7 @@ pub struct WorkingCopy {
 }
 
 impl WorkingCopy {
-    /// Opens the folder, makes it, or completes one whose making was cut short.
+    /// Opens or creates the folder, and completes an interrupted creation.
     pub fn open(path: &Path, remote: &dyn Display) -> Result<WorkingCopy, TransportError> {
         let failed = |doing: &str, error: &dyn Display| TransportError::WorkingCopy {
             message: format!("{doing} `{}` failed: {error}", path.display()),
@@ -114,13 +113,13 @@ impl WorkingCopy {
         &self.path
     }
 
-    /// Makes the repository anew, without any object or ref. The folder `berth` stays: no object is in it.
+    /// Recreates the repository without objects and refs. Keeps the folder `berth`, which has no objects.
     pub fn renew(&self) -> io::Result<()> {
         remove(&self.path, PARTS.into_iter().filter(|part| *part != OWN))?;
         lay_out(&self.path)
     }
 
-    /// The lock, for a `git` that works here: it holds the folder even where its berth is killed.
+    /// Returns the lock for a `git` that works here, which keeps the folder locked even if its berth is killed.
     pub(super) fn lock(&self) -> io::Result<File> {
         self.lock.try_clone()
     }
@@ -128,16 +127,16 @@ impl WorkingCopy {
 
 impl Drop for WorkingCopy {
     fn drop(&mut self) {
-        // The transport may have it open for longer.
+        // Unlocked explicitly: the transport may keep the file open for longer.
         let _ = self.lock.unlock();
     }
 }
 
 enum Marker {
-    /// The remote.
+    /// The marker names this remote.
     Names(String),
     Missing,
-    /// Older versions wrote the marker in place, so that a kill or a full disk left a part of it.
+    /// The marker is incomplete: older versions wrote it in place, so a kill or a full disk could cut it short.
     Torn,
 }
 
@@ -152,8 +151,8 @@ fn read_marker(path: &Path) -> io::Result<Marker> {
     }
 }
 
-/// Reports whether the folder is berth's or may become so: missing, empty, marked, or left by a start that
-/// was cut short before it had marked the folder. Changes nothing.
+/// Reports whether the folder is berth's or may become so: missing, empty, marked, or left by a start that was
+/// interrupted before it marked the folder. Changes nothing.
 fn is_ours(path: &Path) -> io::Result<bool> {
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries,
@@ -168,7 +167,7 @@ fn is_ours(path: &Path) -> io::Result<bool> {
     for entry in entries {
         let name = entry?.file_name();
         let name = name.to_string_lossy();
-        // A new file system has this folder.
+        // A new file system contains `lost+found`.
         let harmless = [LOCK, FRESH, "lost+found"].contains(&&*name);
         let part = is_torn && (name == MARKER || is_part(&name));
         if !harmless && !part {
@@ -185,7 +184,7 @@ fn is_part(name: &str) -> bool {
 #[cfg(unix)]
 fn make_private(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
-    // Secrets may be in it.
+    // The repository may contain Secrets.
     fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
 }
 
@@ -194,13 +193,13 @@ fn make_private(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
-/// Locks the folder; `None` where another process works in it. A `git` whose berth was killed is ended.
+/// Locks the folder. `None` if another process uses it. Ends a `git` whose berth was killed.
 fn lock(path: &Path) -> io::Result<Option<File>> {
     let place = path.join(LOCK);
     let lock = OpenOptions::new().create(true).truncate(false).read(true).write(true).open(&place)?;
     let begun = Instant::now();
     while lock.try_lock().is_err() {
-        // A process that was just started has its parent's files for a moment.
+        // A newly started process briefly has its parent's open files.
         let waited = begun.elapsed();
         let by = match waited {
             waited if waited > paced(FORCE) => Means::Force,
@@ -215,7 +214,7 @@ fn lock(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(lock))
 }
 
-/// Makes what a repository needs, where it is missing or unusable.
+/// Creates the missing or unusable parts of a repository.
 fn lay_out(path: &Path) -> io::Result<()> {
     for folder in FOLDERS {
         fs::create_dir_all(path.join(folder))?;
@@ -230,7 +229,7 @@ fn lay_out(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file so that it is there with its whole text or not at all.
+/// Writes a file atomically: afterwards it has either its old content or the whole text.
 fn write_whole(folder: &Path, name: &str, text: &str) -> io::Result<()> {
     let fresh = folder.join(FRESH);
     let write = || {
@@ -240,7 +239,7 @@ fn write_whole(folder: &Path, name: &str, text: &str) -> io::Result<()> {
         fs::rename(&fresh, folder.join(name))
     };
     write().inspect_err(|_| drop(fs::remove_file(&fresh)))?;
-    // A folder cannot be opened as a file everywhere; the move itself is whole either way.
+    // Not every system can open a folder for syncing; the rename is atomic anyway.
     if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
     }
@@ -263,7 +262,7 @@ fn remove(path: &Path, parts: impl IntoIterator<Item = &'static str>) -> io::Res
     Ok(())
 }
 
-/// Removes what a killed process left: nobody else works here, so a lock is nobody's.
+/// Removes the leftovers of a killed process. No other process works here, so every lock is stale.
 fn remove_leftovers(path: &Path) {
     remove_files(path, is_leftover);
     remove_files(&path.join("objects/info"), is_leftover);
@@ -277,8 +276,7 @@ fn is_leftover(name: &str) -> bool {
         || name.starts_with("berth-stale-lock-")
 }
 
-/// Removes objects and packs that were never finished. A `git` without room leaves them, and so keeps the
-/// disk full.
+/// Removes unfinished objects and packs, which a `git` leaves on a full disk and which keep it full.
 pub(super) fn remove_unfinished_objects(path: &Path) {
     let objects = path.join("objects");
     remove_files(&objects, |name| name.starts_with("tmp_"));
@@ -299,7 +297,7 @@ fn remove_files(folder: &Path, is_useless: impl Fn(&str) -> bool) {
     }
 }
 
-/// Removes locks of refs, and refs without a value: a ref is fetched again, and none can be moved otherwise.
+/// Removes ref locks and empty refs, which block moves. The next fetch restores the refs.
 fn remove_useless_refs(folder: &Path, depth: usize) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -321,16 +319,16 @@ fn has_extension(name: &str, wanted: &str) -> bool {
     Path::new(name).extension().is_some_and(|extension| extension == wanted)
 }
 
-/// The means to end an orphan, from the mildest on.
+/// The means to end an orphan, mildest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Means {
     Patience,
-    /// A `git` that is asked to end removes its locks first, also those at a remote of this machine.
+    /// A `git` that gets this request first removes its locks, even those at a remote on this machine.
     Request,
     Force,
 }
 
-/// Ends every orphan that holds the lock. False where a berth holds it, or where no holder is to be seen.
+/// Ends every orphan that holds the lock. Returns false if a berth holds it, or if no holder is found.
 #[cfg(target_os = "linux")]
 pub(super) fn end(lock: &Path, by: Means) -> bool {
     use rustix::process::Signal;
@@ -342,7 +340,7 @@ pub(super) fn end(lock: &Path, by: Means) -> bool {
     };
     for pid in &holders {
         let Some(pid) = rustix::process::Pid::from_raw(*pid) else { continue };
-        // Only `git` itself leads a group; a helper that has outlived it is ended alone.
+        // Only `git` itself leads a group. A helper that outlived it gets the signal alone.
         let _ = rustix::process::kill_process_group(pid, signal);
         let _ = rustix::process::kill_process(pid, signal);
     }
@@ -351,12 +349,12 @@ pub(super) fn end(lock: &Path, by: Means) -> bool {
 
 #[cfg(not(target_os = "linux"))]
 pub(super) fn end(_lock: &Path, _by: Means) -> bool {
-    // Most exchanges end soon: without the system's help, waiting is all that can be done.
+    // Most exchanges end soon. On this system, berth can only wait.
     true
 }
 
-/// The processes whose standard input is the lock. `None` where one has it open in another place only: a berth.
-/// A `git` has it in both until it is loaded, which takes long on a busy machine.
+/// Lists the processes whose standard input is the lock. Returns `None` if a berth holds it: a process with the lock
+/// open elsewhere. A `git` has it open both ways until it is loaded, which takes long on a busy machine.
 #[cfg(target_os = "linux")]
 fn holders(lock: &Path) -> Option<Vec<i32>> {
     let lock = fs::canonicalize(lock).ok()?;

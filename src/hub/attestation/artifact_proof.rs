@@ -1,5 +1,5 @@
-//! The proof of an artifact: its statement is signed, the commit that the statement names gives all that it says, and the
-//! folder of the commit is the artifact's.
+//! Proves an artifact: its statement is signed, the commit that the statement names confirms all its claims, and the
+//! commit's folder is the artifact's content.
 
 use super::checked::{check, publication_of};
 use super::publication::Publication;
@@ -13,7 +13,7 @@ use berth_registry::client::{Digest, Manifest};
 use berth_registry::signing::{SigningError, Statement, attach};
 use berth_registry::{RegistryError, RegistryUrl, Repository};
 
-/// An artifact, and those who may have signed it.
+/// An artifact, and the keys that may have signed it.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     pub registry: &'a RegistryUrl,
@@ -25,22 +25,22 @@ pub struct Claim<'a> {
 /// The result of proving an artifact.
 #[derive(Debug, Default)]
 pub struct ArtifactProof {
-    /// The statement that counts; the newest of several.
+    /// The statement used, the newest of several valid ones.
     pub statement: Option<Statement>,
-    /// The reasons why others do not count.
+    /// The reasons why other statements are not valid.
     pub refused: Vec<SigningError>,
     /// The folder on the rendered branch, such as `clusters/oslo`.
     pub folder: Option<String>,
-    /// What does not fit. Empty where all does.
+    /// The claims that are not confirmed; empty if all are.
     pub findings: Vec<String>,
     /// The proof of the commit that the statement names.
     pub commit: Option<Proof>,
-    /// A commit that is not in the repository.
+    /// A required commit that is missing in the repository.
     pub missing: Option<CommitId>,
 }
 
 impl ArtifactProof {
-    /// Returns the verdict in one word, as a commit's proof has it.
+    /// Returns the verdict in one word, as for a commit's proof.
     pub fn word(&self) -> &'static str {
         match (&self.commit, self.missing) {
             _ if self.is_failed() => "differs",
@@ -49,21 +49,21 @@ impl ArtifactProof {
         }
     }
 
-    /// Reports whether something does not fit.
+    /// Reports whether the proof failed.
     pub fn is_failed(&self) -> bool {
         self.statement.is_none()
             || !self.findings.is_empty()
             || self.commit.as_ref().is_some_and(|proof| proof.verdict.is_failed())
     }
 
-    /// Reports whether something that the proof needs is not in the repository.
+    /// Reports whether the repository lacks something that the proof needs.
     pub fn lacks_commits(&self) -> bool {
         let lacks = |proof: &Proof| matches!(proof.verdict, Verdict::Missing(_));
         self.missing.is_some() || self.commit.as_ref().is_some_and(lacks)
     }
 }
 
-/// No verdict could be reached at all.
+/// The proof reached no verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum ArtifactProofError {
     #[error(transparent)]
@@ -133,7 +133,8 @@ pub fn prove_artifact(
     Ok(proof)
 }
 
-/// Reports whether a folder's artifacts belong into the repository. The names of some folders are cut, and tell nothing.
+/// Reports whether a folder's artifacts belong in the repository. A shortened folder name is accepted, since it does
+/// not show the cluster's name.
 fn is_of_repository(folder: &str, claim: &Claim<'_>) -> bool {
     let Some((_, part)) = folder.split_once('/') else { return false };
     match path::decode(part) {
@@ -142,13 +143,13 @@ fn is_of_repository(folder: &str, claim: &Claim<'_>) -> bool {
     }
 }
 
-/// Compares the artifact with a folder. Returns what differs.
+/// Compares the artifact with a folder. Returns the difference.
 fn compare_folder(
     claim: &Claim<'_>,
     repo: &Repo,
     tree: TreeId,
 ) -> Result<Option<String>, ArtifactProofError> {
-    // Another version may have packed it otherwise: then the content decides.
+    // Another version of berth may have packed it differently; then the content decides.
     if artifact::pack(repo, tree, "").is_ok_and(|packed| packed.digest() == claim.artifact) {
         return Ok(None);
     }

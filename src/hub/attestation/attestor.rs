@@ -1,4 +1,4 @@
-//! Signs artifacts before a tag names them, and puts their statements beside them.
+//! Signs artifacts and attaches their statements before a tag names them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,12 +16,12 @@ use berth_registry::publish::{Attach, Publication as Pushed};
 use berth_registry::signing::statement::MOST_SUBJECTS;
 use berth_registry::signing::{Statement, Subject, attach, bundle};
 
-/// The publications that are looked at for one folder.
+/// The publications searched for one folder.
 const LONGEST_WALK: usize = 10_000;
-/// The artifacts that are remembered as done.
+/// The number of finished artifacts remembered.
 const MOST_DONE: usize = 100_000;
 
-/// Signs artifacts, with the statements of the publications that they are from.
+/// Signs artifacts, with statements about their publications.
 #[derive(Debug)]
 pub struct Attestor {
     signer: PlainSigner,
@@ -31,21 +31,21 @@ pub struct Attestor {
     made: Mutex<Made>,
 }
 
-/// What was made for one tip of the branch. Many clusters share it.
+/// The results for one tip of the branch, which many clusters share.
 #[derive(Debug, Default)]
 struct Made {
     tip: Option<CommitId>,
-    /// The branch's commits by their sequence, as far as it was walked.
+    /// The walked commits of the branch, by sequence.
     commits: BTreeMap<u64, CommitId>,
     /// The next commit to walk to.
     open: Option<CommitId>,
     publications: BTreeMap<u64, Arc<Publication>>,
     bundles: BTreeMap<(CommitId, usize), Arc<Signed>>,
-    /// Attached by this process: a heartbeat writes every cluster's ref anew, with the same folder.
+    /// Artifacts attached by this process: a heartbeat rewrites every cluster's ref with the same folder.
     done: BTreeSet<(String, Digest, Option<CommitId>)>,
 }
 
-/// A statement, and the bundle that signs it.
+/// A statement, and its signed bundle.
 #[derive(Debug)]
 struct Signed {
     statement: Statement,
@@ -53,7 +53,7 @@ struct Signed {
 }
 
 impl Made {
-    /// Returns the branch's newest commit whose sequence is not above this one.
+    /// Returns the branch's newest commit whose sequence is at most `seq`.
     fn newest_until(&mut self, repo: &Repo, seq: u64) -> Result<Option<(u64, CommitId)>, GitError> {
         while let Some(commit) = self.open {
             if let Some((seq, commit)) = self.commits.range(..=seq).next_back() {
@@ -70,7 +70,7 @@ impl Made {
 }
 
 impl Attestor {
-    /// Signs with a key. `rendered` is the name of the rendered branch.
+    /// Makes an attestor with a key. `rendered` is the name of the rendered branch.
     pub fn new(signer: PlainSigner, rendered: &str, origin: Origin) -> Attestor {
         Attestor { signer, rendered: rendered.to_owned(), origin, made: Mutex::default() }
     }
@@ -79,7 +79,7 @@ impl Attestor {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Finds the publication that a cluster's folder is from. `None` if no commit of the branch changed it to this.
+    /// Finds the publication that gave a cluster this folder. `None` if no commit of the branch did.
     fn publication_of(
         &self,
         repo: &Repo,
@@ -108,14 +108,14 @@ impl Attestor {
                 made.publications.insert(cluster.seq, found.clone());
                 return Ok(Some(found));
             }
-            // The folder is older than its ref could tell.
+            // The folder is older than its ref claims.
             let Some(before) = number.checked_sub(1) else { return Ok(None) };
             seq = before;
         }
         Ok(None)
     }
 
-    /// Makes the signed statement about a folder's artifact once for all that it is about.
+    /// Returns the signed statement about a folder's artifact. It is made once for all artifacts that it covers.
     fn bundle_of(
         &self,
         repo: &Repo,
@@ -123,7 +123,7 @@ impl Attestor {
         folder: &str,
     ) -> Result<Option<Arc<Signed>>, RegistryError> {
         let Some(part) = part_of(publication, folder) else { return Ok(None) };
-        // Held while it is made: the others of the part need the same.
+        // Held while the statement is made, because the other artifacts of the part need the same one.
         let mut made = self.made();
         let place = (publication.commit.id, part);
         if let Some(bundle) = made.bundles.get(&place) {
@@ -150,7 +150,7 @@ impl Attach for Attestor {
         if self.made().done.contains(&done) {
             return Ok(());
         }
-        // A registry could offer another one as the folder's, to have it signed.
+        // A registry could offer another artifact under the folder's name to get it signed.
         if artifact::pack(repo, cluster.tree, &folder)?.digest() != artifact {
             return Err(unsigned(&folder, &"the artifact is not the folder of the cluster's commit"));
         }
@@ -174,12 +174,12 @@ fn unsigned(what: &str, reason: &dyn std::fmt::Display) -> RegistryError {
     RegistryError::Unsigned { what: what.to_owned(), reason: reason.to_string() }
 }
 
-/// Returns the part of a publication whose statement is about a folder.
+/// Returns the index of the publication's statement that covers a folder.
 fn part_of(publication: &Publication, folder: &str) -> Option<usize> {
     publication.folders.keys().position(|name| name == folder).map(|index| index / MOST_SUBJECTS)
 }
 
-/// Writes one of a publication's statements. All say the same of different artifacts, at most [`MOST_SUBJECTS`] each.
+/// Writes one of a publication's statements. They differ only in their artifacts, at most [`MOST_SUBJECTS`] each.
 fn statement(
     repo: &Repo,
     publication: &Publication,
@@ -190,7 +190,7 @@ fn statement(
     for (name, tree) in publication.folders.iter().skip(part * MOST_SUBJECTS).take(MOST_SUBJECTS) {
         match artifact::pack(repo, *tree, name) {
             Ok(artifact) => subjects.push(Subject::new(name, &artifact.digest().to_string())),
-            // It is never pushed, and the others are.
+            // The artifact of such a folder is never pushed; the other folders' artifacts are.
             Err(RegistryError::Unfit { .. }) => {}
             Err(error) => return Err(error),
         }
@@ -198,7 +198,7 @@ fn statement(
     Ok(Statement::provenance(subjects, predicate(publication, origin)))
 }
 
-/// Returns the statements of a publication, one for each part of its artifacts. No registry is needed: equal folders are
+/// Returns the statements of a publication, one for each part of its artifacts. Needs no registry: equal folders give
 /// equal artifacts.
 pub fn statements_of(
     repo: &Repo,

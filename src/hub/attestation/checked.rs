@@ -1,4 +1,4 @@
-//! A statement whose signature fits, held against the commit that it names.
+//! Compares a signed statement with the commit that it names.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use super::publication::Publication;
 use berth_git::CommitId;
 use berth_registry::signing::Statement;
 
-/// Something that a statement says and the commit does not give.
+/// A claim of a statement that the commit does not confirm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mismatch {
     /// The statement names no commit.
     NoPublication,
-    /// A claim that the commit does not give, by its place in the predicate.
+    /// The place in the predicate of a claim that the commit does not confirm.
     Claim(String),
     /// The statement names a folder that the commit did not change.
     Subject(String),
@@ -32,7 +32,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Returns the commit that a statement says its artifacts are from.
+/// Returns the commit that a statement names as the origin of its artifacts.
 pub fn publication_of(statement: &Statement) -> Result<CommitId, Mismatch> {
     let byproducts = &statement.predicate["runDetails"]["byproducts"];
     let published =
@@ -41,7 +41,7 @@ pub fn publication_of(statement: &Statement) -> Result<CommitId, Mismatch> {
     commit.and_then(|commit| commit.parse().ok()).ok_or(Mismatch::NoPublication)
 }
 
-/// Compares a statement with what the commit gives. The program and the source's address are the statement's own word.
+/// Compares a statement with its commit. The commit cannot confirm the program and the source's address.
 pub fn check(statement: &Statement, publication: &Publication) -> Vec<Mismatch> {
     let said = &statement.predicate;
     let text = |value: &Json| value.as_str().map(str::to_owned);
@@ -60,7 +60,7 @@ pub fn check(statement: &Statement, publication: &Publication) -> Vec<Mismatch> 
     found
 }
 
-/// Finds the places in which two values differ.
+/// Lists the places at which two values differ.
 fn differences(said: &Json, given: &Json, place: &str, found: &mut Vec<Mismatch>) {
     match (said, given) {
         (Json::Object(one), Json::Object(other)) => {

@@ -1,11 +1,11 @@
-//! A publication → the statement that says where its artifacts come from, in the form of SLSA's provenance.
+//! Statements about the origin of a publication's artifacts, in the form of SLSA's provenance.
 //!
-//! - [`publication`]: the folders that a commit of the rendered branch changed. [`provenance`]: the inputs of the commit,
-//!   as a predicate. [`attestor`]: artifacts signed, with their statements beside them. [`checked`]: a statement held
-//!   against the commit that it names. [`artifact_proof`]: an artifact, its statement and the commit, held together.
+//! - [`publication`]: the folders that a commit of the rendered branch changed. [`provenance`]: the inputs of the
+//!   commit, as a predicate. [`attestor`]: signs artifacts and attaches statements. [`checked`]: compares a statement
+//!   with its commit. [`artifact_proof`]: compares an artifact, its statement and the commit.
 //!
-//! All of it is a function of the commit, but for the program that made it and the address of its source. So anybody who
-//! has the branch can make the statement again.
+//! A statement depends only on the commit, apart from the program and the source's address. So anyone with the branch
+//! can make the statement again.
 
 pub mod artifact_proof;
 pub mod attestor;

@@ -6,12 +6,12 @@ use super::publication::Publication;
 use berth_engine::state::layout;
 use berth_git::protocol::trailers::{GATE, IMPORT, PROCESSED, ROLLBACK, RULES, USED_APPROVAL};
 
-/// The way in which a publication is made, as docs/registries.md describes it.
+/// The build type, which docs/registries.md describes.
 const BUILD_TYPE: &str = "https://berth.dev/render/v1";
-/// Whoever runs `berth run` with the key that signs.
+/// The builder: a process of `berth run` with the signing key.
 const BUILDER: &str = "https://berth.dev/run/v1";
 
-/// The parts of a statement that no commit has. A proof takes the statement's word for them.
+/// The claims that no commit confirms. A proof accepts them unchecked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The address of the source's repository, without credentials.
@@ -22,7 +22,7 @@ pub struct Origin {
     pub program: Option<String>,
 }
 
-/// Says how a publication came to be.
+/// Describes how a publication was made.
 pub fn predicate(publication: &Publication, origin: &Origin) -> Json {
     let Publication { commit, trailers, trees, .. } = publication;
     let others = |wanted: &'static str| {

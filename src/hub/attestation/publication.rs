@@ -14,8 +14,8 @@ pub struct Publication {
     pub trailers: Trailers,
     /// The trees of berth's folders in the commit, by name.
     pub trees: BTreeMap<String, TreeId>,
-    /// The clusters' folders that have another content than before, by path, such as `clusters/oslo`. The tree of one that
-    /// is gone is empty.
+    /// The clusters' folders that the commit changed, by path, such as `clusters/oslo`. A removed folder has the
+    /// empty tree.
     pub folders: BTreeMap<String, TreeId>,
 }
 

@@ -1,20 +1,20 @@
-//! A bound on how many requests may come, before or after anything is known of their senders.
+//! Limits the rate of requests, even from unknown senders.
 
 use std::time::{Duration, Instant};
 
-/// The requests that may come at once, and the time after which one more may come.
+/// The number of requests that may come at once, and the time after which one more may come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rate {
     pub burst: u32,
     pub each: Duration,
 }
 
-/// The requests that may still come.
+/// The number of requests that may come now.
 #[derive(Debug)]
 pub(super) struct Allowance {
     rate: Rate,
     left: u32,
-    /// The time up to which requests were added.
+    /// The time up to which the refill was counted.
     counted: Instant,
 }
 
@@ -37,7 +37,7 @@ impl Allowance {
         may
     }
 
-    /// Reports whether nothing was taken for so long that forgetting it changes nothing.
+    /// Reports whether the allowance is full, so that it can be forgotten.
     pub fn is_whole(&self, now: Instant) -> bool {
         let Rate { burst, each } = self.rate;
         now.duration_since(self.counted) >= each * burst

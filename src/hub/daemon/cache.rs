@@ -1,5 +1,5 @@
 //! The cache that a pass leaves for the next one: parsed files, rendered objects and the current state. Losing it
-//! costs time only.
+//! only costs time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,11 +17,11 @@ use berth_engine::report::FleetSummary;
 use berth_git::protocol::StatusCache;
 use berth_git::{Recent, Repo};
 
-/// Carried from pass to pass.
+/// The cache carried from pass to pass.
 #[derive(Debug, Default)]
 pub struct Cache {
     pub(super) build: BuildCache,
-    /// The current state when the last pass ended.
+    /// The current state at the end of the last pass.
     current: Option<CurrentState>,
     pub(super) cluster_refs: ClusterRefCache,
     pub(super) statuses: StatusCache,
@@ -30,27 +30,27 @@ pub struct Cache {
     pub(super) report: Option<WrittenReport>,
     pub(super) previews: Previews,
     pub(super) recent: Recent,
-    /// A tip of the rendered branch that is not trusted.
+    /// A tip of the rendered branch that was not trusted.
     pub(super) refused: Option<Refusal>,
-    /// The memory of reports. Losing it gives every member a full grace again.
+    /// The record of when reports arrived. Losing it restarts every member's grace period.
     hearing: Arc<Hearing>,
 }
 
 impl Cache {
-    /// Returns an empty cache of a daemon that fetches at this interval.
+    /// Returns an empty cache for a daemon that fetches at this interval.
     pub(super) fn polled(self, poll: Duration) -> Cache {
         let mut hearing = Hearing::default();
         hearing.every(poll);
         Cache { hearing: hearing.into(), ..self }
     }
 
-    /// Notes that the refs of members could be read at this moment.
+    /// Records that the members' refs were readable at this moment.
     pub fn fetched(&mut self, clock: Timestamp) {
         Arc::make_mut(&mut self.hearing).fetched(clock);
     }
 
-    /// Notes the reports that arrived by this moment, and hands the memory on with them. Without a note that refs
-    /// could be read, nobody is judged.
+    /// Records the reports that arrived by this moment, and returns them with the record. No member counts as silent
+    /// without a record that refs were readable.
     pub(super) fn hear(&mut self, mut reports: Reports, clock: Timestamp, limit: Limit) -> Reports {
         let judges = Arc::make_mut(&mut self.hearing).note(&reports.statuses, clock, limit);
         reports.hearing = judges.then(|| self.hearing.clone());
@@ -62,40 +62,40 @@ impl Cache {
         self.hearing.late_from(cluster)
     }
 
-    /// Gives every member a full grace: it may not have been at fault.
+    /// Restarts every member's grace period, since a member may not have been the cause of its silence.
     pub(super) fn forgive(&mut self, clock: Timestamp) {
         Arc::make_mut(&mut self.hearing).begin(clock);
     }
 
-    /// Forgets all that it knows of objects. The memory of reports stays.
+    /// Forgets everything about objects. Keeps the record of reports.
     pub(super) fn forget_objects(&mut self) {
         let hearing = std::mem::take(&mut self.hearing);
         *self = Cache { hearing, ..Cache::default() };
     }
 
-    /// Forgets what keys were for and against: others count now.
+    /// Forgets results that depend on keys, because the keys changed.
     pub(super) fn doubt_trust(&mut self) {
         self.cluster_refs = ClusterRefCache::default();
         self.report = None;
         self.refused = None;
     }
 
-    /// Returns the number of files parsed since this cache began.
+    /// Returns the number of files parsed through this cache.
     pub fn parsed(&self) -> usize {
         self.build.parsed()
     }
 
-    /// Returns the state that the last pass ended with.
+    /// Returns the state at the end of the last pass.
     pub fn current(&self) -> Option<&CurrentState> {
         self.current.as_ref()
     }
 
-    /// Returns what the build of the last pass looked at; nothing where it left no cache.
+    /// Returns the number of items that the last build examined; zeros if it left no cache.
     pub fn effort(&self) -> pipeline::Effort {
         self.build.built.as_ref().map(pipeline::PipelineCache::effort).unwrap_or_default()
     }
 
-    /// Returns the current state. The branch is read again only where it moved.
+    /// Returns the current state. Reads the branch again only if it moved.
     pub(super) fn take_current(
         &mut self,
         repo: &Repo,

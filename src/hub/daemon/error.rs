@@ -7,7 +7,7 @@ use crate::verify::trust::Untrusted;
 use berth_git::transport::TransportError;
 use berth_git::{CommitId, GitError};
 
-/// A pass could not do its work. The fleet's own faults are diagnostics, not this.
+/// A pass failed. Faults of the fleet are diagnostics instead.
 #[derive(Debug, thiserror::Error)]
 pub enum PassError {
     #[error(transparent)]
@@ -66,7 +66,7 @@ impl PassError {
         if let PassError::NextCommit(error) = self { error.git() } else { None }
     }
 
-    /// Reports whether somebody who signs for the daemon did not.
+    /// Reports whether signing failed.
     pub(super) fn is_unsigned(&self) -> bool {
         matches!(self.git(), Some(GitError::Unsigned { .. }))
     }
@@ -75,17 +75,17 @@ impl PassError {
         matches!(self.git(), Some(GitError::Locked { .. }))
     }
 
-    /// Reports whether the remote may answer better a moment later.
+    /// Reports whether the remote may work a moment later.
     pub fn is_passing(&self) -> bool {
         matches!(self, PassError::Remote(error) if error.is_passing())
     }
 
-    /// Reports whether it failed because the process was asked to stop.
+    /// Reports whether the pass was cancelled because the process was asked to stop.
     pub(super) fn is_stop(&self) -> bool {
         matches!(self, PassError::Remote(TransportError::Cancelled { .. }))
     }
 
-    /// Reports whether a damaged repository is one explanation.
+    /// Reports whether a damaged repository could be the cause.
     pub(super) fn may_be_damage(&self) -> bool {
         use TransportError::{Failed, Truncated};
         match self {

@@ -1,4 +1,4 @@
-//! The daemon's loop: it takes the next event, and does what the schedule says.
+//! The daemon's loop: takes the next event and performs the schedule's action.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -26,7 +26,7 @@ use berth_base::backoff::pace::paced;
 use berth_base::model::Timestamp;
 use berth_git::transport::Cancel;
 
-/// A daemon that runs.
+/// A running daemon.
 pub(super) struct EventLoop<'a> {
     settings: Settings,
     reload: Reload<'a>,
@@ -38,7 +38,7 @@ pub(super) struct EventLoop<'a> {
     schedule: Schedule,
     upkeep: Upkeep,
     running: Option<JoinHandle<Passed>>,
-    /// The moment at which the loop wakes by itself.
+    /// The moment at which the loop wakes without an event.
     pause: Option<tokio::time::Instant>,
     backing_off: bool,
     stop: Stop,
@@ -48,7 +48,7 @@ pub(super) struct EventLoop<'a> {
     _watch: Option<RefWatch>,
 }
 
-/// The remote as the loop uses it; without a mirror there is none.
+/// The remote; without one, `mirror` is `None`.
 #[derive(Default)]
 struct Origin {
     mirror: Option<SharedMirror>,
@@ -69,7 +69,7 @@ impl Origin {
         Origin { mirror: Some(Arc::new(Mutex::new(mirror))), cancel, standby, statuses, is_patient }
     }
 
-    /// Fetches for the first time. Returns false if the daemon is to stop.
+    /// Fetches for the first time. Returns false if the daemon was asked to stop.
     async fn fetch(&self, settings: &Settings, stop: &mut Stop) -> Result<bool, DaemonError> {
         let Some(mirror) = self.mirror.clone() else { return Ok(true) };
         let (settings, is_patient) = (settings.clone(), self.is_patient);
@@ -80,7 +80,7 @@ impl Origin {
                 let _ = fetching.await;
                 Ok(false)
             }
-            // After a crash the first pass fetches again.
+            // If fetching crashed, the first pass fetches again.
             fetched = &mut fetching => {
                 fetched.unwrap_or(Ok(()))?;
                 Ok(true)
@@ -140,7 +140,8 @@ pub(super) async fn run(
     event_loop.run().await
 }
 
-/// Watches the refs of a repository without a remote. A source that is missing is an error: waiting would not help.
+/// Watches the refs of a repository without a remote. Fails if the source does not exist, since waiting would not
+/// help.
 fn watch_refs(settings: &Settings, wake: &mpsc::Sender<()>) -> Result<Option<RefWatch>, DaemonError> {
     let [git_folder, shared] = pass::git_folders(settings)?;
     let watch = ref_watch::watch(&git_folder, &shared, wake.clone());
@@ -170,14 +171,14 @@ impl EventLoop<'_> {
                 self.pause = self.state.deadline();
             }
         }
-        // Before all else: another daemon may be waiting for the lease.
+        // Releases the lease first, because another daemon may be waiting for it.
         drop(self.turn);
         info!("stopped");
         Ok(())
     }
 
     async fn next_event(&mut self) -> Event {
-        // A failing remote gets its whole pause, and one request at a time.
+        // A failing remote gets its full pause, and only one request at a time.
         let may_look = self.origin.mirror.is_none() || !(self.backing_off || self.running.is_some());
         tokio::select! {
             () = self.stop.received() => {
@@ -219,17 +220,17 @@ impl EventLoop<'_> {
     }
 }
 
-/// The state that the loop carries from pass to pass. Losing it costs one pass, nothing else.
+/// The state that the loop carries from pass to pass. Losing it only costs one pass.
 #[derive(Debug, Default)]
 pub(super) struct LoopState {
     /// The start of the pass.
     pub(super) begun: Option<Instant>,
-    /// The refs when the last pass had nothing left to do.
+    /// The refs after the last pass that left nothing to do.
     pub(super) seen: Option<RefSnapshot>,
     pub(super) next_change: Option<Timestamp>,
     poll: Duration,
     pub(super) cache: Cache,
-    /// With a lease: whether the last pass began with it.
+    /// With a lease: true if this daemon held it when the last pass began.
     leads: Option<bool>,
 }
 
@@ -279,14 +280,14 @@ impl LoopState {
             }
             Err(problem) => {
                 error!(error = %problem, "pass crashed: a bug in berth");
-                // The cache may be the cause of the crash.
+                // The cache may have caused the crash.
                 self.cache = Cache::default().polled(self.poll);
                 Event::Failed
             }
         }
     }
 
-    /// Takes new settings over. Faulty ones are passed over.
+    /// Reads new settings. Keeps the old ones if the new ones are invalid.
     fn reload(&mut self, settings: &mut Settings, reload: Reload<'_>, hooks: &mut dyn PassHooks) {
         match reload() {
             Ok(None) => {}
@@ -304,7 +305,7 @@ impl LoopState {
         }
     }
 
-    /// Decides this daemon's part in the next pass, and tells of a change.
+    /// Decides this daemon's part in the next pass, and reports when it changes.
     fn part(&mut self, is_one_of_several: bool, right: &PublishRight, hooks: &mut dyn PassHooks) -> Part {
         if !is_one_of_several {
             return Part::Publish;
@@ -323,7 +324,7 @@ impl LoopState {
         }
     }
 
-    /// Returns the moment of the next change that time alone brings, on the loop's own clock.
+    /// Returns the moment of the next deadline, on the loop's own clock.
     fn deadline(&self) -> Option<tokio::time::Instant> {
         let left = self.next_change?.duration_since(Timestamp::now());
         let left = Duration::try_from(left).unwrap_or(Duration::ZERO);

@@ -1,4 +1,4 @@
-//! Listeners to the ends of passes, beside the log: a page of numbers, Events.
+//! Hooks that run when passes begin and end, apart from the log: metrics, Events.
 
 use std::time::Duration;
 
@@ -8,26 +8,26 @@ use super::pass::PassResult;
 /// The end of a pass.
 #[derive(Clone, Copy, Debug)]
 pub enum PassEnd<'a> {
-    /// Another daemon publishes, and this one fetched.
+    /// Another daemon publishes; this one only fetched.
     StoodBy,
-    /// Nothing has moved since the last one, so that none was made.
+    /// Nothing moved since the last pass, so no pass was made.
     Spared,
     Done(&'a PassResult),
     Failed(&'a PassError),
-    /// A bug.
+    /// The pass panicked, which is a bug.
     Crashed,
 }
 
 pub trait PassHooks: Send {
-    /// Hears that a pass begins.
+    /// Called when a pass begins.
     fn begins(&mut self);
 
-    /// Hears whether this daemon is the one of several that publishes.
+    /// Called when this daemon, one of several, becomes or stops being the one that publishes.
     fn leads(&mut self, leads: bool);
 
-    /// Hears that the settings changed, and whether they could be used.
+    /// Called when the settings changed; `well` is false if they are invalid.
     fn reloaded(&mut self, well: bool);
 
-    /// Hears that a pass ended, and how long it took. The next one waits until this returns.
+    /// Called when a pass ended, with its duration. The next pass waits until this returns.
     fn ended(&mut self, end: PassEnd<'_>, took: Duration);
 }

@@ -1,8 +1,8 @@
-//! The numbers of what a daemon writes to a hub cluster.
+//! The metrics of a daemon's writes to a hub cluster.
 
 use berth_telemetry::meter::{ByLabel, Counter, Later, Number, Registry};
 
-/// Counts the writes to a hub cluster, and shows whether it is right.
+/// Counts the writes to a hub cluster, and shows whether it is up to date.
 #[derive(Clone, Debug, Default)]
 pub struct HubCounts {
     rounds: ByLabel<Counter>,
@@ -22,7 +22,7 @@ impl HubCounts {
         run.register("hub_current", help, self.current.clone());
     }
 
-    /// Counts a round that made the hub right.
+    /// Counts a round after which the hub cluster is up to date.
     pub fn written(&self, writes: usize) {
         self.rounds.get_or_create(&[("result", "done")]).inc();
         self.writes.inc_by(writes as u64);

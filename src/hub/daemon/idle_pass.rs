@@ -1,5 +1,5 @@
-//! The last pass that had nothing to do: all that it depended on, and its diagnostics. While all of that is the same,
-//! the next process has nothing to do either, and ends at once.
+//! Stores the diagnostics of a pass that had nothing to do, with a digest of everything that it depended on. While
+//! that is unchanged, the next process also has nothing to do and ends at once.
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -19,17 +19,17 @@ const FILE: &str = "cache/idle.json";
 /// The version of this build, and a digest of its sources.
 const BUILD: &str = concat!(env!("CARGO_PKG_VERSION"), " ", env!("BERTH_SOURCES"));
 
-/// The note of such a pass.
+/// The stored note about such a pass.
 #[derive(Debug, Serialize, Deserialize)]
 struct IdlePass {
-    /// The digest of all that the pass depended on, and of the fields below.
+    /// The digest of everything that the pass depended on, and of the fields below.
     digest: String,
     made: Timestamp,
     next_change: Option<Timestamp>,
     diagnostics: Vec<Diagnostic>,
 }
 
-/// Returns the source and the diagnostics of a pass that is known to have nothing to do.
+/// Returns the source and diagnostics of a pass that would have nothing to do, if one is noted.
 pub(super) fn known(settings: &Settings, clock: Timestamp) -> Option<(CommitId, Diagnostics)> {
     let repo = Repo::open(&settings.repo).ok()?;
     let note: IdlePass = serde_json::from_str(&own_files::read(&own_files::path(&repo, FILE))?).ok()?;
@@ -45,7 +45,7 @@ pub(super) fn known(settings: &Settings, clock: Timestamp) -> Option<(CommitId, 
     Some((seen.source(), diagnostics))
 }
 
-/// Notes a pass at whose end nothing was left to do.
+/// Stores a note about a pass that left nothing to do.
 pub(super) fn note(settings: &Settings, clock: Timestamp, passed: &PassResult) -> Option<()> {
     if !passed.is_steady {
         return None;
@@ -61,9 +61,9 @@ pub(super) fn note(settings: &Settings, clock: Timestamp, passed: &PassResult) -
     own_files::replace(&own_files::path(&repo, FILE), &serde_json::to_string(&note).ok()?).ok()
 }
 
-/// Returns the digest of a note, and of all that its pass depended on beside the clock.
+/// Returns the digest of a note and of everything that its pass depended on, except the clock.
 fn digest(repo: &Repo, settings: &Settings, seen: &RefSnapshot, note: &IdlePass) -> Result<String, GitError> {
-    // Refs that a pass writes, and that others may have removed.
+    // Refs that a pass writes. Others may have removed them since.
     let [processed, report] =
         [&settings.refs.processed, &settings.refs.report].map(|name| repo.read_ref(name));
     let written = [processed?, report?].map(|id| id.map(|id| id.to_string()));

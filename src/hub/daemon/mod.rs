@@ -1,9 +1,9 @@
 //! The daemon: watches the refs of a repository and runs a pass whenever they move.
 //!
-//! One loop receives events and performs what [`schedule::step`] says; a pass is blocking work on a
-//! thread of its own. SIGTERM and SIGINT end the loop after the pass in progress. With a remote, a pass begins
-//! with a fetch and ends with a push; its refs are polled, or webhooks tell of them, and only exchanges with it are
-//! broken off to stop.
+//! One loop receives events and performs the action that [`schedule::step`] returns; a pass is blocking work on its
+//! own thread. SIGTERM and SIGINT end the loop after the pass in progress. With a remote, a pass begins with a fetch
+//! and ends with a push. The daemon polls the remote's refs, and webhooks make it look earlier. A stop cancels only
+//! exchanges with the remote.
 
 mod allowance;
 mod cache;
@@ -66,30 +66,30 @@ pub enum DaemonError {
     Lease,
 }
 
-/// A remote, what breaks off the exchanges with it, and the lease of those who publish to it.
+/// A remote, the means to cancel exchanges with it, and the lease of its publishers.
 #[derive(Debug)]
 pub struct Remote {
     pub mirror: Mirror,
     pub cancel: Cancel,
-    /// Without one, this daemon publishes whoever else does.
+    /// `None`: this daemon publishes even if others do.
     pub standby: Option<Standby>,
-    /// The statuses that members send, if any may.
+    /// The statuses that members send by POST, if that is enabled.
     pub statuses: Option<StatusPosts>,
-    /// Goes on trying also where the first fetch fails for good, for daemons that share their process.
+    /// Retries the first fetch even after a permanent failure, for daemons that share their process.
     pub is_patient: bool,
 }
 
-/// Shared with the thread of a pass; a pass that crashed leaves it usable.
+/// Shared with the thread of a pass. A crashed pass leaves it usable.
 type SharedMirror = Arc<Mutex<Mirror>>;
 
-/// Reads the settings again: the new ones where something changed, an error where they cannot be used.
+/// Reads the settings again. Returns them if they changed, or an error if they are invalid.
 pub type Reload<'a> = &'a mut dyn FnMut() -> Result<Option<Settings>, String>;
 
 /// A daemon before it runs.
 #[derive(Debug)]
 pub struct Daemon {
     pub settings: Settings,
-    /// The pause between two looks at the refs.
+    /// The interval of polling the refs.
     pub poll: Duration,
     pub remote: Option<Remote>,
     pub webhooks: Option<Webhooks>,

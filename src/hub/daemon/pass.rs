@@ -32,21 +32,21 @@ pub struct PassResult {
     pub source: CommitId,
     pub outcome: PassOutcome,
     pub plan: Plan,
-    /// The steps of rollouts that were published.
+    /// The published steps of rollouts.
     pub rollout_steps: Vec<RolloutStep>,
     pub standing: FleetStanding,
-    /// The published decisions and the clusters, for those who show them elsewhere.
+    /// The published decisions and the clusters, for outputs elsewhere.
     pub shown: Shown,
-    /// The workloads that keep their last good form until somebody approves.
+    /// The workloads that keep their current state until an approval.
     pub held: Vec<Held>,
     pub diagnostics: Diagnostics,
     pub next_change: Option<Timestamp>,
-    /// Another pass over the same refs would do nothing and say the same.
+    /// Another pass over the same refs would do nothing and report the same.
     pub(super) is_steady: bool,
     pub seen: RefSnapshot,
 }
 
-/// The publication of a pass, if any.
+/// The publication of a pass, if it made one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PassOutcome {
     Published {
@@ -57,7 +57,7 @@ pub enum PassOutcome {
     Unchanged,
 }
 
-/// All that the attempts of one pass published.
+/// The publications of all attempts of one pass.
 #[derive(Default)]
 struct Publications {
     outcome: PassOutcome,
@@ -98,10 +98,10 @@ impl PassResult {
     }
 }
 
-/// The number of attempts before a pass gives up a lost race.
+/// The number of attempts before a pass that keeps losing races fails.
 pub(super) const ATTEMPTS: u32 = 5;
 
-/// Runs a pass; `clock` decides only which deadlines have passed, and shows in no output by itself.
+/// Runs a pass. `clock` only decides which deadlines have passed; it does not appear in the output.
 pub fn pass(settings: &Settings, clock: Timestamp) -> Result<PassResult, PassError> {
     pass_with_cache(settings, clock, &mut Cache::default())
 }
@@ -113,19 +113,19 @@ pub fn pass_with_cache(
     cache: &mut Cache,
 ) -> Result<PassResult, PassError> {
     let mut number = 1;
-    // A lost attempt's publication stays, and counts as the pass's own.
+    // A publication of an attempt that later lost a race stays, and counts as the pass's own.
     let mut publications = Publications::default();
     loop {
         match attempt(settings, clock, cache, &mut publications) {
-            // A lock has been waited for already.
+            // For a lock, the attempt has already waited.
             Err(error) if error.is_race() && !error.is_locked() && number < ATTEMPTS => number += 1,
             done => return done,
         }
     }
 }
 
-/// The folders whose refs are to be watched: of this work tree, and what all work trees share. An error
-/// where waiting would not help: a source without a commit may get one, a misspelt one never does.
+/// Returns the folders whose refs must be watched: this work tree's, and the one that all work trees share. Fails
+/// only if waiting would not help: a source without a commit may get one, a misspelt one never does.
 pub(crate) fn git_folders(settings: &Settings) -> Result<[PathBuf; 2], PassError> {
     let repo = Repo::open(&settings.repo)?;
     match find_source(&repo, settings) {
@@ -152,7 +152,7 @@ fn attempt(
     attempt.result(start, step, own, cache, publications)
 }
 
-/// An attempt at a pass. Its stages: read, step, point, derive refs, report.
+/// An attempt at a pass, in stages: read, step, point, derive refs, report.
 #[derive(Clone, Copy)]
 pub(super) struct Attempt<'a> {
     pub(super) repo: &'a Repo,
@@ -160,7 +160,7 @@ pub(super) struct Attempt<'a> {
     pub(super) clock: Timestamp,
 }
 
-/// All that an attempt reads before its step.
+/// The inputs that an attempt reads before its step.
 struct Start {
     current: Option<CurrentState>,
     trust: Option<Trust>,
@@ -170,7 +170,7 @@ struct Start {
     processed: Option<Processed>,
 }
 
-/// A step whose commit the branch points to, if it has one.
+/// A step after the branch was moved to its commit, if it has one.
 struct PointedStep {
     outcome: PassOutcome,
     rendered: Option<CurrentState>,
@@ -186,7 +186,7 @@ impl Attempt<'_> {
         let Attempt { repo, settings, .. } = *self;
         let refs = &settings.refs;
         settings.progress.begin("reading the current state");
-        // The state before the source: a source read earlier could be older than the state's own.
+        // The state must be read before the source: a source read earlier could be older than the state's own.
         let current = cache.take_current(repo, &refs.rendered)?;
         let source = find_source(repo, settings)?;
         let statuses = list_statuses(repo, refs)?;
@@ -313,7 +313,7 @@ impl Attempt<'_> {
         let (source, rendered) = (start.source.1, step.rendered.as_ref());
         let noted = self.events(start.trust);
         let is_ahead = step.inputs.is_ahead_of(clock) || repo.commit(source)?.seconds > clock.as_second();
-        // Objects that are missing may arrive without a ref that moves.
+        // Missing objects may arrive without a move of any ref.
         let lacks_objects = cache.statuses.lacks_objects() || step.inputs.lacks_objects();
         let has_nothing_to_say = step.held.is_empty() && noted.is_empty();
         let is_unchanged = step.outcome == PassOutcome::Unchanged;
@@ -349,7 +349,7 @@ impl Attempt<'_> {
         })
     }
 
-    /// Returns the notes of this pass alone: proofs of what others made, and stale locks.
+    /// Returns the notes about events of this pass: proofs of others' commits, and removed stale locks.
     fn events(&self, trust: Option<Trust>) -> Vec<Diagnostic> {
         let proved = trust.and_then(|trust| trust.note(&self.settings.refs.rendered)).map(Diagnostic::note);
         proved.into_iter().chain(self.repo.cleared_locks().into_iter().map(cleared)).collect()
@@ -360,8 +360,8 @@ pub(super) fn cleared(lock: String) -> Diagnostic {
     Diagnostic::warning(Pos::file(lock), "removed a stale lock left by a process that has exited")
 }
 
-/// Derived refs were written for one state. If another process published meanwhile, they may now stand
-/// behind the branch, and this pass is run again.
+/// Derived refs were written for one state. If another process published meanwhile, they may be behind the branch,
+/// and the pass runs again.
 fn still_in_force(repo: &Repo, settings: &Settings, rendered: CommitId) -> Result<(), PassError> {
     let name = &settings.refs.rendered;
     match repo.read_ref(name)? {

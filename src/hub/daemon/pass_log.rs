@@ -1,4 +1,4 @@
-//! The results of a pass, and of the previews after it → lines of the log.
+//! Logs the results of a pass and of its previews.
 
 use tracing::{error, info, warn};
 

@@ -1,6 +1,6 @@
-//! The ends of passes → the numbers that a daemon shows about itself and the fleet.
+//! The metrics of a daemon: passes, and the state of the fleet.
 //!
-//! Only halted rollouts are named, and only so many: they are what somebody must look at.
+//! Only halted rollouts have labels with their names, and only a limited number, because they need attention.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,18 +21,18 @@ use berth_telemetry::meter::{
 };
 use berth_telemetry::{Page, ProcessHealth};
 
-/// The shortest silence after which a daemon counts as stuck: passes of the largest fleets take less.
+/// The least silence after which a daemon counts as stuck: longer than passes of the largest fleets.
 const LEAST_SILENCE: Duration = Duration::from_secs(900);
 
-/// Returns the silence after which a daemon counts as stuck, given the longest pause between two looks.
+/// Returns the silence after which a daemon counts as stuck, given the polling interval.
 fn longest_silence(poll: Duration) -> Duration {
     poll.saturating_mul(3).max(LEAST_SILENCE)
 }
 
-/// The most halted rollouts that are named.
+/// The number of halted rollouts with a label.
 const MOST_NAMED: usize = 50;
 
-/// Counts passes, and shows how the fleet stands after the last one.
+/// Counts passes, and shows the state of the fleet after the last one.
 #[derive(Debug)]
 pub struct PassMeter {
     health: ProcessHealth,
@@ -54,14 +54,14 @@ pub struct PassMeter {
     settings: Number,
     hub_objects: HubCounts,
     artifacts: RegistryNumbers,
-    /// The members after the last pass: they become late while nothing else happens.
+    /// The members after the last pass. They can become late without another pass.
     heard: Vec<MemberStanding>,
-    /// The halted rollouts that are named.
+    /// The halted rollouts that have labels.
     named: BTreeSet<Key>,
 }
 
 impl PassMeter {
-    /// Counts, and returns the page that shows it. `poll` is the longest pause between two looks.
+    /// Returns the meter and the page that shows its numbers. `poll` is the polling interval.
     pub fn with_page(poll: Duration) -> (PassMeter, Page) {
         let mut registry = registry();
         let meter = PassMeter::new(&mut registry, poll);
@@ -96,7 +96,7 @@ impl PassMeter {
         for result in ["published", "unchanged", "failed", "standby"] {
             drop(meter.passes.get_or_create(&[("result", result)]));
         }
-        // A counter that first shows as 1 has not increased for those who watch.
+        // A counter must first appear as 0: monitoring sees no increase if it first appears as 1.
         for reason in REASONS {
             drop(meter.failures.get_or_create(&[("reason", reason)]));
         }
@@ -138,37 +138,37 @@ impl PassMeter {
         meter
     }
 
-    /// The counts of webhooks, for those who hear them.
+    /// Returns the counter of webhook deliveries.
     pub fn webhooks(&self) -> ByLabel<Counter> {
         self.webhooks.clone()
     }
 
-    /// The counts of statuses, for those who take them.
+    /// Returns the counter of statuses sent by POST.
     pub fn statuses(&self) -> ByLabel<Counter> {
         self.statuses.clone()
     }
 
-    /// The counts of what is written to a hub cluster, for the one who writes it.
+    /// Returns the counters of writes to a hub cluster.
     pub fn hub_objects(&self) -> HubCounts {
         self.hub_objects.clone()
     }
 
-    /// The numbers of a container registry, for whoever publishes there.
+    /// Returns the metrics of a container registry.
     pub fn artifacts(&self) -> RegistryNumbers {
         self.artifacts.clone()
     }
 
-    /// Hears that the loop goes on.
+    /// Records that the loop is running.
     pub fn beat(&self) {
         self.health.beat();
     }
 
-    /// Shows whether this daemon publishes, as one of several.
+    /// Shows whether this daemon, one of several, publishes.
     pub fn leads(&self, leads: bool) {
         self.leader.known().set(u64::from(leads));
     }
 
-    /// Shows whether the settings are those of their files.
+    /// Shows whether the current settings are those in their files.
     pub fn reloaded(&self, well: bool) {
         self.settings.set(u64::from(well));
     }
@@ -233,7 +233,7 @@ impl PassMeter {
         let halted = standing.rollouts.iter().filter(|(_, state)| **state == RolloutState::Halted);
         let halted: BTreeSet<Key> = halted.map(|(key, _)| key.clone()).take(MOST_NAMED).collect();
         let label = |key: &Key| [("workload", key.to_string())];
-        // What stays halted is on the page at any moment: an alert begins anew where a number was away.
+        // Labels of still halted rollouts are set without a gap, because a gap would restart their alerts.
         for key in &halted {
             self.halted.get_or_create(&label(key)).set(1);
         }
@@ -243,7 +243,7 @@ impl PassMeter {
         self.named = halted;
     }
 
-    /// Leaves the fleet to the page of the daemon that publishes: what this one knows of it grows old.
+    /// Hides the fleet's metrics: they become outdated here, and the publishing daemon shows them.
     fn hide_fleet(&mut self) {
         self.show_fleet(&FleetStanding::default());
         for numbers in [&self.problems, &self.rollouts, &self.members] {
@@ -268,12 +268,12 @@ fn number(count: usize) -> u64 {
     count as u64
 }
 
-/// All that [`reason`] gives, and the one of a pass that gives no error.
+/// All results of [`reason`], and the reason for a crash, which has no error.
 const REASONS: [&str; 9] =
     ["race", "remote", "source", "refused", "git", "publication", "signer", "lease", CRASH];
 const CRASH: &str = "crash";
 
-/// The reason of a failure, for the one who has to mend it.
+/// Classifies a failure by who has to fix it.
 fn reason(error: &PassError) -> &'static str {
     match error {
         _ if error.is_race() => "race",

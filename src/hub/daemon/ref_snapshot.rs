@@ -1,4 +1,4 @@
-//! The refs that a pass depends on, as they are at a moment: whether another pass has anything to do.
+//! A snapshot of the refs that a pass depends on, to decide whether another pass has anything to do.
 
 use sha2::{Digest as _, Sha256};
 
@@ -12,8 +12,7 @@ use berth_git::{CommitId, Recent, Repo};
 /// The refs that a pass depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefSnapshot {
-    /// The source and the reports, as they were before the pass read them: what comes during a pass is for
-    /// the next one.
+    /// The source and the statuses, as they were before the pass read them: later ones are for the next pass.
     pub(super) source: (String, CommitId),
     pub(super) statuses: Map<String, CommitId>,
     pub(super) own: OwnRefs,
@@ -24,7 +23,7 @@ pub struct RefSnapshot {
 pub(super) struct OwnRefs {
     pub(super) rendered: Option<CommitId>,
     pub(super) clusters: Map<String, CommitId>,
-    /// Of clusters whose folder another program applies.
+    /// The branches of clusters whose folder another program applies.
     pub(super) branches: Map<String, CommitId>,
 }
 
@@ -35,7 +34,8 @@ pub(crate) fn snapshot_refs(settings: &Settings) -> Result<RefSnapshot, PassErro
     RefSnapshot::upon(source, &repo, settings)
 }
 
-/// Reports whether no ref has moved. The source comes first: it mostly is the one that has, and the others are many.
+/// Reports whether no ref has moved. Checks the source first, because it moves most often, and the other refs are
+/// many.
 pub(super) fn is_as_seen(
     settings: &Settings,
     seen: &RefSnapshot,
@@ -47,7 +47,7 @@ pub(super) fn is_as_seen(
 }
 
 impl RefSnapshot {
-    /// Reads all refs but the source.
+    /// Reads all refs except the source.
     fn upon(source: (String, CommitId), repo: &Repo, settings: &Settings) -> Result<RefSnapshot, PassError> {
         let statuses = list_statuses(repo, &settings.refs)?;
         Ok(RefSnapshot { source, statuses, own: OwnRefs::read(repo, settings)? })
@@ -60,7 +60,7 @@ impl RefSnapshot {
     /// Adds the refs with their commits to a digest.
     pub(super) fn add_to(&self, digest: &mut Sha256) {
         let RefSnapshot { source, statuses, own: OwnRefs { rendered, clusters, branches } } = self;
-        // No name of a ref has a line break.
+        // A ref's name contains no line break.
         let mut add = |name: &str, CommitId(id): &CommitId| {
             digest.update(name);
             digest.update("\n");

@@ -1,7 +1,8 @@
 //! Wakes the daemon when refs of a local repository move.
 //!
-//! A linked work tree has a HEAD of its own and shares all other refs with its repository. Watches HEAD, packed-refs and refs/ only: objects/ would storm. Events are a hint and nothing
-//! more, since network mounts give none and queues overflow: the daemon also polls, and compares ids.
+//! A linked work tree has its own HEAD and shares all other refs with its repository. Watches only HEAD, packed-refs
+//! and refs/: objects/ changes too often. Events are only hints, since network mounts send none and queues overflow:
+//! the daemon also polls and compares ids.
 
 use std::path::{Path, PathBuf};
 
@@ -14,8 +15,8 @@ pub(crate) struct RefWatch {
     _watcher: notify::RecommendedWatcher,
 }
 
-/// Watches a repository's Git folder and the one its work trees share, mostly the same. A full channel
-/// already holds a wake, so a lost send loses nothing.
+/// Watches a repository's Git folder and the folder that its work trees share, mostly the same one. A full channel
+/// already contains a wake, so a failed send loses nothing.
 pub fn watch(git_folder: &Path, shared: &Path, wake: Sender<()>) -> Result<RefWatch, notify::Error> {
     let roots: Vec<PathBuf> = if git_folder == shared {
         vec![shared.to_owned()]

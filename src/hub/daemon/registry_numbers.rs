@@ -1,11 +1,11 @@
-//! The numbers of what is published to a container registry, beside the passes.
+//! The metrics of publishing to a container registry.
 
 use berth_base::model::Timestamp;
 use berth_telemetry::meter::{ByLabel, Counter, Later, Moment, Number, Registry};
 
 const RESULTS: [&str; 2] = ["done", "failed"];
 
-/// Counts rounds of a registry. Its parts are shared with the page that shows them.
+/// Counts rounds of publishing. Clones share the numbers with the page that shows them.
 #[derive(Clone, Debug, Default)]
 pub struct RegistryNumbers {
     rounds: ByLabel<Counter>,
@@ -24,20 +24,20 @@ impl RegistryNumbers {
         run.register("registry_last_success_timestamp_seconds", help, self.last_success.clone());
     }
 
-    /// Hears that there is a registry.
+    /// Starts the metrics, if there is a registry.
     pub fn begin(&self) {
-        // A counter that first shows as 1 has not increased for those who watch.
+        // A counter must first appear as 0: monitoring sees no increase if it first appears as 1.
         for result in RESULTS {
             drop(self.rounds.get_or_create(&[("result", result)]));
         }
     }
 
-    /// Hears how many clusters' folders are to be published.
+    /// Sets the number of clusters' folders that are not published yet.
     pub fn behind(&self, clusters: usize) {
         self.behind.known().set(clusters as u64);
     }
 
-    /// Counts a round, after which so many clusters' folders are not in the registry.
+    /// Counts a round. `behind` clusters' folders are still not in the registry.
     pub fn ended(&self, behind: usize, went_well: bool, now: Timestamp) {
         self.rounds.get_or_create(&[("result", if went_well { "done" } else { "failed" })]).inc();
         self.behind(behind);

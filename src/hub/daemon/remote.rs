@@ -1,7 +1,7 @@
-//! A remote repository, its local copy, and its refs as far as known.
+//! A remote repository, its local copy, and the known state of its refs.
 //!
-//! The local repository is a cache. Whatever it holds that the remote has not is overwritten by the next
-//! fetch, so that a push that failed is simply made again; and refs move there only from what was fetched.
+//! The local repository is a cache. The next fetch overwrites everything in it that the remote lacks, so a failed
+//! push is simply repeated. Local refs move only from fetched values.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,27 +19,27 @@ use berth_git::{CommitId, GitError, Repo, is_valid_ref};
 
 const BRANCHES: &str = "refs/heads/";
 
-/// The newest rendered commit seen at the remote. The ref is never pushed.
+/// The newest rendered commit seen at the remote. This ref is never pushed.
 const NEWEST: &str = "refs/berth-local/rendered";
 
-/// The interval at which the refs that only berth writes are fetched too.
+/// The interval at which refs that only berth writes are also fetched.
 const CHECK_ALL: Duration = Duration::from_secs(600);
 
-/// The shortest time between two examinations of the local repository, each of which reads all of it.
+/// The shortest time between two checks of the local repository, each of which reads all of it.
 const EXAMINE: Duration = Duration::from_secs(3600);
 
-/// A remote, its local copy, and its refs as far as known.
+/// A remote, its local copy, and the known state of its refs.
 #[derive(Debug)]
 pub struct Mirror {
     transport: Box<dyn Transport>,
     copy: WorkingCopy,
-    /// The remote of the source, where that is another one.
+    /// The remote of the source, if it is another one.
     source_remote: Option<Box<dyn Transport>>,
-    /// The remote of members' reports, where that is another one.
+    /// The remote of the members' statuses, if it is another one.
     reports: Option<Box<dyn Transport>>,
-    /// The reason why the newest reports are not known.
+    /// The reason why the newest statuses could not be fetched.
     reports_error: Option<TransportError>,
-    /// Set while the statuses that members send cannot be kept.
+    /// Set while statuses sent by POST cannot be stored.
     refuses_posts: Arc<AtomicBool>,
     /// The source's full name, once known.
     source: Option<String>,
@@ -47,7 +47,7 @@ pub struct Mirror {
     there: BTreeMap<String, CommitId>,
     /// The time of the last fetch of all refs, including those that only berth writes.
     checked: Option<Instant>,
-    /// The time when the local repository was read to its end, to see whether it is damaged.
+    /// The time of the last check of the local repository for damage.
     examined: Option<Instant>,
 }
 
@@ -78,18 +78,18 @@ impl Mirror {
         self.source_remote.as_deref().unwrap_or(&*self.transport)
     }
 
-    /// Reads members' reports from another remote, if there is one.
+    /// Reads members' statuses from another remote, if there is one.
     #[must_use]
     pub fn hearing_from(self, reports: Option<Box<dyn Transport>>) -> Mirror {
         Mirror { reports, ..self }
     }
 
-    /// Reports whether the newest reports are known, so that a member may be found silent.
+    /// Reports whether the newest statuses are known, so that a missing one means a silent member.
     pub(super) fn hears(&self) -> bool {
         self.reports_error.is_none() && !self.refuses_posts.load(Ordering::SeqCst)
     }
 
-    /// Takes the sign that is set while the statuses that members send cannot be kept.
+    /// Sets the flag that is true while statuses sent by POST cannot be stored.
     pub(super) fn listen_to(&mut self, refuses_posts: Arc<AtomicBool>) {
         self.refuses_posts = refuses_posts;
     }
@@ -99,7 +99,7 @@ impl Mirror {
         self.copy.path()
     }
 
-    /// The remote as messages may show it.
+    /// Returns the remote as messages may show it.
     pub fn shown(&self) -> &str {
         self.transport.shown()
     }
@@ -129,20 +129,21 @@ impl Mirror {
             wants.push(Want::all(&refs.preview));
         }
         if self.source_remote.is_some() {
-            // Before the source: one that was read earlier could be older than the state's own.
+            // The state must be fetched before the source: a source fetched earlier could be older than the state's
+            // own.
             self.transport.fetch(self.copy.path(), &wants, None)?;
         } else {
             edited.extend(wants);
         }
         match self.of_source().fetch(self.copy.path(), &edited, None) {
             Err(TransportError::NoSuchRef { name, .. }) if name == source => {
-                // HEAD may point to another branch by now.
+                // HEAD may name another branch now.
                 self.source = None;
                 return Err(self.no_source(&name));
             }
             done => done?,
         }
-        // Without new reports the last ones count: edits go on.
+        // If new statuses cannot be fetched, the last ones count, and edits are still published.
         let reports = self.reports.as_ref();
         let heard = reports.map(|reports| reports.fetch(self.copy.path(), &of_members, None));
         self.reports_error = heard.and_then(Result::err);
@@ -161,7 +162,7 @@ impl Mirror {
         self.refuse_older(&repo, settings)
     }
 
-    /// Refuses a rendered branch that went back: an older one is a mistake, or an attack.
+    /// Refuses a rendered branch that moved back, which is a mistake or an attack.
     fn refuse_older(&self, repo: &Repo, settings: &Settings) -> Result<(), PassError> {
         let name = &settings.refs.rendered;
         let last = repo.read_ref(NEWEST)?;
@@ -175,7 +176,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Notes the rendered commit that a pass went on from or made, and the remote has.
+    /// Stores the rendered commit at the remote after a pass that used or made it.
     fn note_newest(&self, repo: &Repo, settings: &Settings) -> Result<(), PassError> {
         let last = repo.read_ref(NEWEST)?;
         match self.there.get(&settings.refs.rendered) {
@@ -184,7 +185,7 @@ impl Mirror {
         }
     }
 
-    /// The full name of the source; by default the branch that the remote's HEAD points to.
+    /// Returns the full name of the source; by default the branch that the remote's HEAD names.
     fn source_name(&mut self, settings: &Settings) -> Result<String, PassError> {
         if let Some(name) = &self.source {
             return Ok(name.clone());
@@ -208,7 +209,7 @@ impl Mirror {
         Ok(name)
     }
 
-    /// Warns where the newest reports are not known.
+    /// Warns if the newest statuses could not be fetched.
     pub(super) fn missing_reports(&self) -> Option<Diagnostic> {
         let (reports, problem) = (self.reports.as_ref()?, self.reports_error.as_ref()?);
         let message = format!("the members' reports could not be fetched, so the last ones count: {problem}");
@@ -244,14 +245,14 @@ impl Mirror {
         self.note_newest(&repo, settings)
     }
 
-    /// Pushes the previews. They need not follow from what is there.
+    /// Pushes the previews. They may move from any value.
     pub(super) fn push_previews(&mut self, settings: &Settings) -> Result<(), PassError> {
         let repo = Repo::open(self.copy.path())?;
         let moves = self.moves(&repo, settings, &[&settings.refs.preview])?;
         self.push_in_order(moves)
     }
 
-    /// The moves that bring the remote's refs to those that are here.
+    /// Returns the moves that make the remote's refs equal to the local ones.
     fn moves(
         &self,
         repo: &Repo,
@@ -260,7 +261,7 @@ impl Mirror {
     ) -> Result<Vec<RefPush>, PassError> {
         let mut moves = Vec::new();
         for prefix in prefixes {
-            // Some are names, not prefixes. Refs below the branch's name belong to people.
+            // Some are full names, not prefixes. Refs below the branch's name belong to people.
             let is_branch = **prefix == settings.refs.rendered;
             let own =
                 |name: &str| prefix.ends_with('/') || name == *prefix || !is_branch && is_below(name, prefix);
@@ -279,8 +280,8 @@ impl Mirror {
         Ok(moves)
     }
 
-    /// Pushes first what is in the way of others: servers make no ref where another one's name is in the way, though
-    /// that one goes with the same push.
+    /// Pushes deletions of blocking refs first: a server refuses a ref whose name conflicts with another, even if the
+    /// same push deletes the other.
     fn push_in_order(&mut self, moves: Vec<RefPush>) -> Result<(), PassError> {
         let made: Vec<String> =
             moves.iter().filter(|change| change.old.is_none()).map(|change| change.name.clone()).collect();
@@ -299,7 +300,7 @@ impl Mirror {
         debug!(refs = moves.len(), "pushing");
         let pushed = self.transport.push(self.copy.path(), &moves, true);
         if pushed.is_err() {
-            // Some refs may have moved all the same: the answer may have been lost on its way.
+            // Some refs may have moved even so, with only the answer lost.
             self.doubt_all();
             return Ok(pushed?);
         }
@@ -312,18 +313,18 @@ impl Mirror {
         Ok(())
     }
 
-    /// Lets the next fetch bring the refs that only berth writes, too: another daemon may have moved them.
+    /// Makes the next fetch include the refs that only berth writes, because another daemon may have moved them.
     pub(super) fn doubt_all(&mut self) {
         self.checked = None;
     }
 
-    /// Makes the local repository anew where it is damaged, so that the next fetch clones it. Returns whether it did.
+    /// Recreates the local repository if it is damaged, so that the next fetch clones it. Returns true if it did.
     pub(super) fn mend(&mut self) -> bool {
         if self.examined.is_some_and(|at| at.elapsed() < EXAMINE) {
             return false;
         }
         self.examined = Some(Instant::now());
-        // Where that cannot be told, nothing is lost yet.
+        // Keeps the repository if the check itself fails.
         if self.transport.is_sound(self.copy.path()).unwrap_or(true) {
             return false;
         }
@@ -333,12 +334,12 @@ impl Mirror {
         self.copy.renew().inspect_err(|error| warn!(%error, "the working copy cannot be made anew")).is_ok()
     }
 
-    /// Returns the stale locks that were removed at the remote since the last call.
+    /// Returns the stale locks removed at the remote since the last call.
     pub(super) fn cleared_locks(&self) -> Vec<String> {
         self.transport.cleared_locks()
     }
 
-    /// Packs the local repository anew when it has become slow. Failing does no harm.
+    /// Repacks the local repository if it has become slow. Failures are harmless.
     pub(super) fn tidy(&self) {
         if let Some(step) = upkeep::due(self.copy.path())
             && let Err(error) = self.transport.tidy(self.copy.path(), step)
@@ -348,12 +349,12 @@ impl Mirror {
     }
 }
 
-/// Reports whether a ref's name stands below another one, as a file below a folder.
+/// Reports whether a ref's name is below another, as a file is below a folder.
 pub(super) fn is_below(name: &str, other: &str) -> bool {
     name.strip_prefix(other).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// A lease alone would let the state go back, whatever moved it here.
+/// Refuses a push that moves the state back. A lease alone does not prevent one.
 pub(super) fn refuse_backwards(repo: &Repo, rendered: &str, moves: &[RefPush]) -> Result<(), PassError> {
     for RefPush { name, old, new } in moves.iter().filter(|change| change.name == rendered) {
         let Some(old) = *old else { continue };

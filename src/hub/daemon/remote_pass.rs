@@ -1,4 +1,4 @@
-//! A pass over a remote repository: fetch, make the pass here, push.
+//! A pass over a remote repository: fetch, run the pass locally, push.
 
 use std::time::Duration;
 
@@ -17,19 +17,19 @@ use berth_base::model::Timestamp;
 use berth_git::CommitId;
 use berth_git::transport::Cancel;
 
-/// Pauses before a pass that lost a race is made again.
+/// The pauses before a pass that lost a race runs again.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(100), Duration::from_secs(2));
 
-/// The one pass of a process.
+/// The result of a process that makes a single pass.
 #[derive(Debug)]
 pub enum Once {
-    /// With the cache of the pass, for whoever ends the process without taking it all apart.
+    /// The result and its cache. The caller can end the process without freeing the cache.
     Passed(Box<PassResult>, Box<Cache>),
-    /// Nothing has changed since a pass that had nothing to do, and said this.
+    /// Nothing changed since a pass that had nothing to do and reported this.
     Idle { source: CommitId, diagnostics: Diagnostics },
 }
 
-/// Makes the one pass of a process, over the remote if there is one.
+/// Runs the single pass of a process, over the remote if there is one.
 pub fn pass_once(
     settings: &Settings,
     clock: Timestamp,
@@ -57,7 +57,7 @@ pub fn pass_once(
     Ok(Once::Passed(Box::new(passed), Box::new(cache)))
 }
 
-/// Makes a pass right after a fetch, and pushes while the right holds; again where somebody else was quicker.
+/// Runs a pass after a fetch, and pushes while this daemon may publish. Repeats it after a lost race.
 pub(super) fn pass_fetched(
     settings: &Settings,
     clock: Timestamp,

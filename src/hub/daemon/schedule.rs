@@ -1,7 +1,7 @@
 //! The schedule of passes: a pure step from a state and an event to the next state and an action.
 //!
-//! Passes run one at a time; events during a pass lead to exactly one more. A failing pass is tried again with
-//! growing pauses, and never keeps a newer change waiting.
+//! Passes run one at a time; any number of events during a pass lead to exactly one more. A failed pass is retried
+//! with growing pauses, which never delay a newer change.
 
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ pub(crate) struct Schedule {
 /// An event that the loop receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A ref moved, a poll came round, or a deadline passed.
+    /// A ref moved, a poll is due, or a deadline passed.
     Wake,
-    /// The pass ended well, whatever it found in the fleet.
+    /// The pass succeeded, even if it found faults in the fleet.
     Done,
-    /// The pass could not do its work.
+    /// The pass failed.
     Failed,
     /// The process was asked to stop.
     Stop,
@@ -41,11 +41,11 @@ pub enum Action {
 
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(500), Duration::from_secs(60));
 
-/// Returns the state after an event, and the action it calls for.
+/// Returns the state after an event, and the action that the event requires.
 pub fn step(mut state: Schedule, event: Event) -> (Schedule, Option<Action>) {
     let action = match event {
         Event::Stop if state.running => {
-            // A pass is never cut off in the middle: it is short, and ends with its refs consistent.
+            // A pass is never interrupted: it is short, and leaves its refs consistent.
             state.stopping = true;
             None
         }

@@ -15,39 +15,39 @@ use berth_git::Identity;
 use berth_git::protocol::Refs;
 use berth_git::transport::Limits as GitLimits;
 
-/// The settings of a daemon. They come from flags and environment only, never from the fleet repository.
+/// The settings of a daemon. Set by flags and environment only, never by the fleet repository.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub repo: PathBuf,
-    /// The source branch; `None` means the one HEAD names.
+    /// The source branch. `None`: the branch that HEAD names.
     pub source: Option<String>,
     pub refs: Refs,
     pub identity: Identity,
     /// The removals that need no approval.
     pub limits: Limits,
-    /// The share of late members beyond which nothing is moved away from silent clusters.
+    /// The share of late members beyond which no workload moves away from silent clusters.
     pub max_silent: Limit,
-    /// Lets the source go back, or be another branch.
+    /// Allows the source to go back, or to be another branch.
     pub allow_rewind: bool,
-    /// Lets the rendered branch be another than the one processed last.
+    /// Allows a rendered branch other than the one processed last.
     pub allow_rewritten: bool,
-    /// Lets a state without any object follow one that had some.
+    /// Allows a state without objects after one that had some.
     pub allow_empty: bool,
     /// The keys and commits to trust on the rendered branch.
     pub anchors: Anchors,
-    /// The repository is a copy of a remote, which a failed push sets back.
+    /// The repository is a copy of a remote; a failed push resets it.
     pub is_copy: bool,
-    /// Seconds after which cluster refs say again that they are the newest. `None` for never.
+    /// The interval in seconds at which cluster refs confirm that they are the newest. `None`: never.
     pub heartbeat: Option<i64>,
-    /// Lets a first state be made where a remote's was not fetched.
+    /// Allows a first state where the remote's state was not fetched.
     pub first: bool,
     /// The branches that get a preview.
     pub previews: PreviewRule,
-    /// The limits of `git`, which packs the repository.
+    /// The limits of the `git` that repacks the repository.
     pub git: GitLimits,
-    /// Somebody shows the state elsewhere, so that the first pass of a process is made even if nothing moved.
+    /// Another output shows the state, so a process makes its first pass even if nothing moved.
     pub is_shown: bool,
-    /// The handle for the pass's progress.
+    /// Receives the progress of passes.
     pub progress: Progress,
 }
 
@@ -75,8 +75,8 @@ impl Settings {
         }
     }
 
-    /// The last moment for which cluster refs say that they are the newest, and the next one. Round numbers, so that
-    /// two daemons write the same commits.
+    /// Returns the last heartbeat of cluster refs and the next one. Round numbers, so that two daemons write the same
+    /// commits.
     pub(super) fn beat(&self, clock: Timestamp) -> Option<(Timestamp, Timestamp)> {
         let length = self.heartbeat.filter(|length| *length > 0)?;
         let last = clock.as_second().div_euclid(length).checked_mul(length)?;
@@ -84,7 +84,7 @@ impl Settings {
         Some((at(last)?, at(last.checked_add(length)?)?))
     }
 
-    /// Returns all that can change what a pass does. Previews are no part of it.
+    /// Returns all settings that affect the result of a pass. Previews do not.
     pub(super) fn inputs(&self) -> Json {
         let Settings {
             repo: _,

@@ -1,4 +1,4 @@
-//! The signals that ask the process to stop, and the one that asks it to look.
+//! The signals that stop the process, and the one that requests a look at the refs.
 
 use std::time::Duration;
 
@@ -32,12 +32,12 @@ impl StopSignals {
     }
 }
 
-/// The end that was asked for. All that run in one process hear of it.
+/// A request to stop, shared by everything in the process.
 #[derive(Clone, Debug)]
 pub struct Stop(watch::Receiver<bool>);
 
 impl Stop {
-    /// Listens for signals as long as the process lives.
+    /// Listens for signals as long as the process runs.
     pub fn on_signals() -> std::io::Result<Stop> {
         let (stop, stopped) = watch::channel(false);
         on_stop(move || {
@@ -50,14 +50,14 @@ impl Stop {
         let _ = self.0.wait_for(|stop| *stop).await;
     }
 
-    /// Waits, and reports whether the end was asked for meanwhile.
+    /// Waits, at most for `time`. Returns true if asked to stop.
     pub fn within(&mut self, time: Duration) -> std::io::Result<bool> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
         Ok(runtime.block_on(async { tokio::time::timeout(time, self.received()).await.is_ok() }))
     }
 }
 
-/// SIGHUP, where there is one.
+/// SIGHUP, on systems that have it.
 pub(super) struct Hangup {
     #[cfg(unix)]
     signal: tokio::signal::unix::Signal,
@@ -82,7 +82,7 @@ impl Hangup {
     }
 }
 
-/// Calls back once when the process is asked to stop; for loops that are not this daemon's.
+/// Calls back once when the process is asked to stop. For loops outside of this daemon.
 pub fn on_stop(stop: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut signals = {

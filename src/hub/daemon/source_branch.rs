@@ -1,7 +1,7 @@
 //! The source branch: the ref that people edit, and its commit.
 //!
-//! A branch's name or a ref's full name, nothing else: a tag or a revision of the same spelling must
-//! not stand in for a branch.
+//! The source is a branch's short name or a ref's full name. A tag or revision of the same name is never used
+//! instead.
 
 use super::error::PassError;
 use super::settings::Settings;
@@ -42,7 +42,7 @@ fn no_such(repo: &Repo, settings: &Settings, name: &str) -> Result<PassError, Pa
     Ok(PassError::NoSuchSource { name: short.to_owned(), hint })
 }
 
-/// The branches people may edit, by their short names.
+/// Lists the branches that people may edit, by short names.
 fn branches(repo: &Repo, settings: &Settings) -> Result<Vec<String>, PassError> {
     let names = repo
         .list_refs(BRANCHES)?

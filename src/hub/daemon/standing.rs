@@ -1,4 +1,4 @@
-//! The published state, the step and the members' reports → how the fleet stands after a pass.
+//! The condition of the fleet after a pass, from the published state, the step and the members' statuses.
 
 use std::collections::BTreeMap;
 
@@ -15,20 +15,20 @@ use berth_engine::release::rollout_state::RolloutState;
 pub struct FleetStanding {
     /// The number of the last publication.
     pub sequence: Option<u64>,
-    /// The workloads that roll out step by step.
+    /// The workloads with a rollout in steps.
     pub rollouts: BTreeMap<Key, RolloutState>,
-    /// The clusters that wait for their turn in a rollout, one for each workload.
+    /// The number of clusters waiting for their turn, counted per workload.
     pub waiting: usize,
-    /// The clusters, and those whose members report that they have all of it.
+    /// The number of clusters, and of those whose members report everything applied.
     pub clusters: usize,
     pub in_sync: usize,
-    /// The members that promised another report.
+    /// The members that promised another status.
     pub members: Vec<MemberStanding>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemberStanding {
-    /// The moment from which it is late, unless it reports before.
+    /// The moment from which the member is late, unless it reports before.
     pub late_from: Timestamp,
     pub is_silent: bool,
 }

@@ -1,4 +1,4 @@
-//! The check that a pass may go on from the rendered branch's tip.
+//! The check that a pass may build on the rendered branch's tip.
 
 use super::cache::Cache;
 use super::error::PassError;
@@ -9,15 +9,15 @@ use crate::verify::trust::{self, Question, Trust, Untrusted};
 use berth_base::model::Timestamp;
 use berth_git::CommitId;
 
-/// The seconds for which a refusal is remembered. Time may pass a date that was ahead, and objects may arrive.
+/// The seconds for which a refusal is cached. A date ahead of the clock may pass, and objects may arrive.
 const REFUSED_SECONDS: i64 = 600;
 
-/// A tip that is not trusted, and what it was compared with.
+/// A refused tip, with the inputs of the decision.
 #[derive(Debug)]
 pub(super) struct Refusal {
     tip: CommitId,
     source: CommitId,
-    /// The commits that this machine trusted.
+    /// The commits trusted on this machine.
     trusted: Vec<CommitId>,
     clock: Timestamp,
     why: Untrusted,
@@ -31,8 +31,8 @@ impl Refusal {
     }
 }
 
-/// Goes on only from what this machine made or proved, or an allowed key signed. A tip that was refused is not proven
-/// again for a while, unless the source moves or somebody else trusts another commit here.
+/// Checks that this machine made or proved the tip, or an allowed key signed it. A refused tip is not proven again
+/// for a while, unless the source moves or another commit becomes trusted here.
 pub(super) fn refuse_untrusted(
     Attempt { repo, settings, clock }: Attempt<'_>,
     current: &CurrentState,
@@ -57,7 +57,7 @@ pub(super) fn refuse_untrusted(
     cache.refused = answer.as_ref().err().cloned().map(|why| Refusal { tip, source, trusted, clock, why });
     let trust = answer?;
     if !settings.allow_rewritten {
-        // Whoever may push the branch may push `processed` as well, and put old copies of both back.
+        // Somebody who may push the branch may also push `processed`, and restore old copies of both.
         let last = remembered(repo, IN_FORCE).first().copied();
         publish::refuse_rewritten(repo, &settings.refs, current, last)?;
     }

@@ -1,5 +1,5 @@
-//! Packs the repository anew when publications have scattered it: after a pass and beside the next ones, so that none
-//! waits for it. Failing does no harm.
+//! Repacks the repository when publications have fragmented it: after a pass and alongside the next ones, so that
+//! none waits. Failures are harmless.
 
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -11,11 +11,11 @@ use berth_git::Repo;
 use berth_git::transport::upkeep::{self, Grace};
 use berth_git::transport::{Cancel, Limits, TransportError};
 
-/// The time between two steps, and the time after one that failed.
+/// The pause after a step, and after a failed one.
 const PAUSE: Duration = Duration::from_secs(60);
 const LONG_PAUSE: Duration = Duration::from_secs(3_600);
 
-/// Upkeep beside the passes of a daemon; ends with it.
+/// Upkeep alongside the passes of a daemon. It ends with the daemon.
 #[derive(Debug, Default)]
 pub(super) struct Upkeep {
     running: Option<JoinHandle<bool>>,
@@ -51,7 +51,7 @@ impl Drop for Upkeep {
     }
 }
 
-/// Takes the step that is due, if one is; false where it failed.
+/// Runs the due step, if any. Returns false if it failed.
 pub(super) fn take_step(repository: &Path, limits: Limits, cancel: &Cancel) -> bool {
     match try_step(repository, limits, cancel) {
         Ok(()) => true,

@@ -1,4 +1,4 @@
-//! One piece of work of the loop, on a thread of its own: fetch, and make the pass that is due.
+//! One piece of work of the loop, on its own thread: a fetch, and the pass that is due.
 
 use std::sync::PoisonError;
 use std::time::Instant;
@@ -23,16 +23,16 @@ use berth_base::model::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Publish,
-    /// Publish, where another daemon did so until now.
+    /// Publishes in place of another daemon that did so until now.
     TakeOver,
     StandBy,
 }
 
-/// The work that was found to do.
+/// The result of looking for work.
 pub(super) enum Work {
-    /// Nothing has moved since the last pass.
+    /// Nothing moved since the last pass.
     Nothing,
-    /// Another daemon has the lease, and does it.
+    /// Another daemon has the lease and publishes.
     OfAnother,
     Passed(Box<PassResult>),
 }
@@ -40,7 +40,7 @@ pub(super) enum Work {
 /// The result of a pass, and the cache for the next one.
 pub(super) type Passed = (Result<Work, PassError>, Cache);
 
-/// Fetches for the first time. Fails where waiting would not help; a remote that is merely away is waited for.
+/// Fetches for the first time. Waits for an unreachable remote; fails if waiting would not help.
 pub(super) fn first_fetch(
     settings: &Settings,
     mirror: &SharedMirror,
@@ -58,7 +58,7 @@ pub(super) fn first_fetch(
     }
 }
 
-/// Starts blocking work, whose log lines say the same of whose they are.
+/// Starts blocking work in the current tracing span.
 pub(super) fn spawn<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let span = Span::current();
     tokio::task::spawn_blocking(move || span.in_scope(work))
@@ -92,7 +92,7 @@ pub(super) fn start(
     })
 }
 
-/// A look at the refs for work.
+/// The parameters of one look for work.
 struct Look<'a> {
     settings: &'a Settings,
     seen: Option<&'a RefSnapshot>,

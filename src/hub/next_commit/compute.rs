@@ -1,4 +1,4 @@
-//! The computation of a step, which proofs repeat.
+//! Computes a step. Proofs repeat the computation.
 
 use std::mem;
 
@@ -16,19 +16,19 @@ use berth_engine::policy_tests::failing_workloads;
 use berth_engine::state::{Comparison, State};
 use berth_git::{CommitId, GitContents, GitError, Identity, Repo};
 
-/// All inputs of the next commit, which is a function of them.
+/// All inputs of the next commit, which depends on nothing else.
 #[derive(Debug)]
 pub struct CommitInputs<'a> {
     pub source: CommitId,
     pub current: Option<&'a CurrentState>,
     pub identity: &'a Identity,
-    /// A commit follows also where nothing changes, so that the branch's tip has a signature.
+    /// Makes a commit even if nothing changes, so that the branch's tip has a signature.
     pub signs_anew: bool,
     pub outside: Outside,
 }
 
 impl CommitInputs<'_> {
-    /// The moment, to the second, at which a source commit is seen that nobody has processed.
+    /// Returns the moment, to the second, at which a new source commit is first seen.
     fn first_seen(&self) -> Option<Timestamp> {
         match &self.outside {
             Outside::Now { clock, at: None, basis, .. } if basis.since != Some(self.source) => {
@@ -42,10 +42,9 @@ impl CommitInputs<'_> {
 /// The inputs that come from neither the source nor the current state.
 #[derive(Debug)]
 pub enum Outside {
-    /// As it is now. The clock decides which reports and deadlines count. It is the moment of a source commit that
-    /// nobody has processed, where that matters. `seen` is the moment of the last pass over this source commit.
-    /// `at` replaces the moment that all of this gives. Without `gated`, removals need no approval.
-    /// The cache only saves time.
+    /// The present. `clock` decides which reports and deadlines count, and is the moment of a new source commit.
+    /// `seen` is the moment of the last pass over this source commit. `at` overrides the resulting moment. Without
+    /// `gated`, removals need no approval. The cache only saves time.
     Now {
         clock: Timestamp,
         seen: Option<Timestamp>,
@@ -55,7 +54,7 @@ pub enum Outside {
         reports: Reports,
         cache: Box<BuildCache>,
     },
-    /// As a commit has it: in its facts, and in its trailers. No cache has a part in it.
+    /// The inputs recorded in a commit: its facts and trailers. No cache is used.
     Recorded { facts: Map<String, Shared<ClusterStatus>>, trailers: Trailers },
 }
 
@@ -63,27 +62,28 @@ pub enum Outside {
 #[derive(Debug)]
 pub struct NextCommit {
     pub drafted: Published,
-    /// The commit whose access rules held.
+    /// The commit whose access rules applied.
     pub rules: Option<CommitId>,
     pub inputs: PassInputs,
     /// The next state before the gate.
     pub built: Built,
     /// The state to publish: the next state without the changes that the gate holds.
     pub state: State,
-    /// The state that this leads to, when all waves are done, with the records of the next one. What is held stays in it.
+    /// The state to which this one leads when all waves are done, with the records of the next state. Held workloads
+    /// are unchanged in it.
     pub end: State,
     pub held: Vec<Held>,
-    /// The deadlines that the change brings and that are not held.
+    /// The deadlines that the change brings and the gate does not hold.
     pub deadlines: Vec<Deadline>,
     pub plan: Plan,
     pub rollout_steps: Vec<RolloutStep>,
-    /// The findings of policy tests, where the step is rehearsed.
+    /// The findings of policy tests, if the step is rehearsed.
     pub policy: PolicyReport,
-    /// All diagnostics, faults of reports included.
+    /// All diagnostics, including faults of reports.
     pub diagnostics: Diagnostics,
 }
 
-/// The reason why the next commit could not be made. The fleet's own faults are diagnostics instead.
+/// The reason why the next commit could not be made. Faults of the fleet are diagnostics instead.
 #[derive(Debug, thiserror::Error)]
 pub enum NextCommitError {
     #[error(transparent)]
@@ -101,7 +101,7 @@ pub enum NextCommitError {
 }
 
 impl NextCommitError {
-    /// Returns the commit with the access rules, where that commit is missing.
+    /// Returns the commit with the access rules, if it is missing.
     pub(crate) fn lacks_rules_of(&self) -> Option<CommitId> {
         match self {
             NextCommitError::Inputs(InputError::NoRules { commit }) => Some(*commit),
@@ -109,7 +109,7 @@ impl NextCommitError {
         }
     }
 
-    /// Returns the hint for a person.
+    /// Returns the hint, if the error has one.
     pub fn hint(&self) -> Option<String> {
         match self {
             NextCommitError::Git(error) => error.hint(),
@@ -123,7 +123,7 @@ impl NextCommitError {
         }
     }
 
-    /// Reports whether the step must not be published, though it could be computed.
+    /// Reports whether the step was computed but must not be published.
     pub fn is_refusal(&self) -> bool {
         match self {
             NextCommitError::Publish(error) | NextCommitError::Inputs(InputError::Publish(error)) => {
@@ -134,7 +134,7 @@ impl NextCommitError {
         }
     }
 
-    /// Git's own failure below it, for those that came while writing.
+    /// Returns the underlying failure of Git, including one while writing.
     pub fn git(&self) -> Option<&GitError> {
         match self {
             NextCommitError::Git(error) | NextCommitError::Publish(PublishError::Git(error)) => Some(error),
@@ -143,7 +143,7 @@ impl NextCommitError {
     }
 }
 
-/// Makes the next commit and refuses nothing: [`step`] refuses, and a proof repeats a publication.
+/// Makes the next commit without refusing any: [`step`] refuses, and a proof repeats a publication.
 pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, NextCommitError> {
     let mut contents = GitContents::writing(repo)?;
     let (mut inputs, built, rules) = read_and_build(repo, &mut given, &mut contents)?;
@@ -201,7 +201,7 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
     })
 }
 
-/// A step that the gate has not seen yet.
+/// A step before the gate.
 struct Unjudged<'a> {
     repo: &'a Repo,
     given: &'a CommitInputs<'a>,
@@ -212,7 +212,7 @@ struct Unjudged<'a> {
 }
 
 impl Unjudged<'_> {
-    /// Asks the gate about the change. The first commit removes nothing, so the gate is not asked.
+    /// Submits the change to the gate. The first commit removes nothing, so it skips the gate.
     fn ask_gate(&self) -> Result<Gated, NextCommitError> {
         let Unjudged { repo, given, inputs, now, built, states } = *self;
         let basis = match &given.outside {
@@ -244,7 +244,7 @@ impl Unjudged<'_> {
         Ok(gate::ask(repo, &step, &basis)?)
     }
 
-    /// Returns the deadlines to come, and for a new source also those of the source before it.
+    /// Returns the coming deadlines, and for a new source also those of the previous source.
     fn outlook(&self, basis: &Basis, until: Timestamp) -> Result<Outlook, InputError> {
         let Unjudged { repo, given, inputs, now, built, .. } = *self;
         let facts = &built.desired.facts;

@@ -1,4 +1,4 @@
-//! The next step as of now, and the refusals of steps that must not be published.
+//! The next step as of now, and the refusal of steps that must not be published.
 
 use super::compute::{CommitInputs, NextCommit, NextCommitError, Outside, compute};
 use crate::inputs::gate_inputs::Basis;
@@ -27,32 +27,32 @@ pub struct StepInputs<'a> {
     pub limits: &'a Limits,
     pub exemptions: Exemptions,
     pub clock: Timestamp,
-    /// The moment to decide for, in place of the one that source, state and reports give.
+    /// The moment to decide for, instead of the one from source, state and reports.
     pub at: Option<Timestamp>,
     pub cache: BuildCache,
 }
 
-/// Refusals that are lifted for one step.
+/// The refusals that are lifted for one step.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Exemptions {
-    /// The source may go back, or be another branch.
+    /// Allows the source to go back, or to be another branch.
     pub rewind: bool,
-    /// The rendered branch may be another than the one processed last.
+    /// Allows a rendered branch other than the one processed last.
     pub rewritten: bool,
-    /// A state without any object may follow one that had some.
+    /// Allows a state without objects after one that had some.
     pub empty: bool,
-    /// A first state may be made where a remote's was not fetched.
+    /// Allows a first state where the remote's state was not fetched.
     pub first: bool,
-    /// The gate is not asked.
+    /// Skips the gate.
     pub removals: bool,
 }
 
-/// Makes the next step, to be published. A step that must not be published is an error.
+/// Makes the next step for publication. Fails if it must not be published.
 pub fn step(repo: &Repo, start: StepInputs<'_>) -> Result<NextCommit, NextCommitError> {
     run(repo, start, &mut Err)
 }
 
-/// Makes the same step for display, together with every refusal of [`step`].
+/// Makes the same step for display, with every refusal of [`step`].
 pub fn rehearse(
     repo: &Repo,
     start: StepInputs<'_>,
@@ -120,7 +120,7 @@ fn run(repo: &Repo, start: StepInputs<'_>, refuse: &mut Refuse<'_>) -> Result<Ne
     Ok(next)
 }
 
-/// Refuses a source that does not contain the commit processed last: somebody rewrote history.
+/// Refuses a source that does not contain the commit processed last: somebody rewrote its history.
 fn refuse_rewind(
     repo: &Repo,
     name: &str,

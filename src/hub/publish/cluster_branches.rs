@@ -1,6 +1,6 @@
-//! One branch for each cluster whose folder another program applies: such programs do not read berth's own refs.
+//! One branch for each cluster whose folder another program applies. Such programs do not read berth's own refs.
 //!
-//! A cache like the cluster refs: each commit follows from the folder that the rendered branch has.
+//! A cache like the cluster refs: each commit can be derived from the folder on the rendered branch.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::rendered_state::CurrentState;
 use berth_git::protocol::{Refs, write_cluster_branch};
 use berth_git::{CommitId, RefMove, Repo, Writer};
 
-/// Brings the branches of these clusters to what the rendered commit says. Branches of other clusters are removed.
+/// Updates the branches of these clusters to the rendered commit. Removes the branches of other clusters.
 pub fn repair<'c>(
     repo: &Repo,
     refs: &Refs,
@@ -25,7 +25,7 @@ pub fn repair<'c>(
         let tree = folder_tree(&mut writer, rendered, name)?;
         let target = refs.cluster_branch(name);
         let old = existing.remove(&target);
-        // A commit with this tree may still have another message or a parent, and so another revision.
+        // A commit with this tree may have another message or a parent, and so another revision.
         let new = write_cluster_branch(&mut writer, name, tree)?;
         if old != Some(new) {
             if old.is_none() {

@@ -1,4 +1,4 @@
-//! The cache of the cluster refs: what their commits say, and the last repair, which the next one goes on from.
+//! The cache of cluster refs: the contents of their commits, and the last repair, on which the next one builds.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use berth_git::protocol::{ClusterRef, read_cluster_ref};
 use berth_git::signature::PublicKey;
 use berth_git::{CommitId, Repo, TreeId};
 
-/// The contents of cluster refs' commits. A commit never changes, so each is read once.
+/// The contents of cluster refs' commits. Commits never change, so each is read once.
 #[derive(Debug, Default)]
 pub struct ClusterRefCache {
     commits: BTreeMap<CommitId, Option<ClusterRef>>,
-    /// The refs as they were listed last, and the folders that they publish.
+    /// The refs as last listed, and the folders that they publish.
     pub(super) listed: Map<String, CommitId>,
     pub(super) folders: Map<String, report::Published>,
     pub(super) sound: Sound,
@@ -24,30 +24,30 @@ pub struct ClusterRefCache {
     pub(super) permits: PermitCache,
 }
 
-/// Commits that are written and signed as berth does.
+/// Commits whose text and signature are exactly as berth writes them.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Sound {
     pub(super) commits: BTreeSet<CommitId>,
-    /// The number of the rendered branch up to which the folders of all of them stayed unchanged.
+    /// The sequence up to which the folders of all these commits stayed unchanged.
     pub(super) until: u64,
 }
 
 impl Sound {
-    /// Returns the number up to which a sound commit's folder stayed unchanged.
+    /// Returns the sequence up to which a sound commit's folder stayed unchanged.
     pub(super) fn until(&self, commit: CommitId) -> Option<u64> {
         self.commits.contains(&commit).then_some(self.until)
     }
 }
 
-/// A repair after which nothing was left to do: the refs, and all that it made them from.
+/// A repair that left nothing to do: the refs, and all inputs of the repair.
 #[derive(Debug)]
 pub(super) struct Settled {
     pub(super) rendered: CommitId,
     pub(super) trees: Map<String, TreeId>,
-    /// Nobody else had changed the branch, so that these are all trees of its clusters.
+    /// Nobody else had changed the branch, so `trees` contains the trees of all clusters.
     pub(super) is_own: bool,
     pub(super) clusters: Map<String, Shared<Cluster>>,
-    /// Those of the clusters whose folders another program than berth applies.
+    /// The clusters whose folders another program applies.
     pub(super) applied_by_others: BTreeSet<String>,
     pub(super) refs: Map<String, CommitId>,
     pub(super) key: Option<PublicKey>,
@@ -56,7 +56,7 @@ pub(super) struct Settled {
 }
 
 impl Settled {
-    /// Takes clusters in place of those of an earlier repair, if there was one.
+    /// Updates `applied_by_others` to these clusters, from the set of an earlier repair.
     pub(super) fn take_clusters(&mut self, earlier: Option<&Settled>) {
         let nothing = (Map::new(), BTreeSet::new());
         let (before, known) =
@@ -70,8 +70,8 @@ impl Settled {
         }
     }
 
-    /// Returns the clusters to look at now, where everything else is as it was: the rendered commit is the same or the
-    /// next one, and nobody else moved a ref.
+    /// Returns the clusters to repair, if everything else is unchanged: the rendered commit is the same or the next
+    /// one, and nobody else moved a ref.
     pub(super) fn changed(
         &self,
         repo: &Repo,
@@ -94,30 +94,29 @@ fn is_applied_alike(one: &Shared<Cluster>, other: &Shared<Cluster>) -> bool {
 }
 
 impl ClusterRefCache {
-    /// Returns the clusters whose folders another program than berth applies, as the last repair found them.
+    /// Returns the clusters whose folders another program applies, as of the last repair.
     pub fn applied_by_others(&self) -> impl Iterator<Item = &String> {
         self.settled.iter().flat_map(|settled| &settled.applied_by_others)
     }
 
-    /// Returns the cluster refs as the last repair left them.
+    /// Returns the cluster refs after the last repair.
     pub fn refs(&self) -> Map<String, CommitId> {
         self.settled.as_ref().map(|settled| settled.refs.clone()).unwrap_or_default()
     }
 
-    /// Returns every cluster's folder as its ref has it, in the report's form. The cache forgets what no ref was read
-    /// for.
+    /// Returns every cluster's folder as its ref has it, in the report's form. Forgets commits that no ref points to.
     pub fn folders(
         &mut self,
         repo: &Repo,
         listed: &Map<String, CommitId>,
     ) -> Result<&Map<String, report::Published>, PublishError> {
         let mut before = std::mem::take(&mut self.listed);
-        // Several refs may name one cluster, or none.
+        // Several refs may name the same cluster, or none may.
         if self.folders.len() != before.len() {
             (before, self.folders) = (Map::new(), Map::new());
         }
         for commit in before.changes(listed).filter_map(|one| one.before) {
-            // Another process may have read it.
+            // Another process may have written the ref.
             if let Some(said) = self.read(repo, *commit) {
                 self.folders.remove(&said.cluster);
             }
@@ -139,12 +138,12 @@ impl ClusterRefCache {
         Ok(&self.folders)
     }
 
-    /// Returns what a commit says; none where it is no cluster ref's.
+    /// Returns the content of a commit; `None` if it is not a cluster ref's.
     pub(super) fn read(&mut self, repo: &Repo, commit: CommitId) -> Option<ClusterRef> {
         self.commits.entry(commit).or_insert_with(|| read_cluster_ref(repo, commit)).clone()
     }
 
-    /// Remembers what a commit says that was just written.
+    /// Stores the content of a newly written commit.
     pub(super) fn insert(&mut self, commit: CommitId, said: ClusterRef) {
         self.commits.insert(commit, Some(said));
     }

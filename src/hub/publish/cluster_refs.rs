@@ -1,7 +1,7 @@
-//! One ref per cluster, whose tree is the cluster's folder: a member fetches nothing but its own objects.
+//! One ref per cluster, whose tree is the cluster's folder: a member fetches only its own objects.
 //!
-//! A cache: it can be derived again from the rendered branch at any time. A cluster without objects has
-//! a ref with an empty tree, so that a member tells "nothing for you" from "no such cluster".
+//! These refs are a cache, which can be derived again from the rendered branch. A cluster without objects has a ref
+//! with an empty tree, so that a member can distinguish an empty folder from an unknown cluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ use berth_git::protocol::{ClusterRef, Refs, cluster_ref};
 use berth_git::signature::{AllowedSigners, PublicKey};
 use berth_git::{CommitId, Identity, RefMove, Repo, TreeId, Writer};
 
-/// The forged refs that a repair names, those with the highest sequences.
+/// The number of forged refs that a repair names: those with the highest sequences.
 const MOST_REPLACED: usize = 16;
 
 /// The cluster refs that a repair wrote and deleted.
@@ -30,18 +30,18 @@ pub struct Repaired {
     pub deleted: Vec<String>,
 }
 
-/// The contents that all cluster refs should have.
+/// The inputs of all cluster refs.
 #[derive(Clone, Copy, Debug)]
 pub struct WantedRefs<'a> {
     pub rendered: &'a CurrentState,
-    /// The inventory. Clusters that still have objects count as well.
+    /// The inventory. Other clusters with objects also get refs.
     pub clusters: &'a Map<String, Shared<Cluster>>,
     pub identity: &'a Identity,
-    /// The moment at which the refs are said to be the newest.
+    /// The heartbeat at which the refs confirm that they are the newest.
     pub alive: Option<Timestamp>,
 }
 
-/// Brings all cluster refs to what the rendered commit says; correct ones are not touched.
+/// Updates all cluster refs to the rendered commit. Leaves correct refs unchanged.
 pub fn repair(
     repo: &Repo,
     refs: &Refs,
@@ -57,35 +57,35 @@ pub fn repair(
     Ok(Repaired { written, deleted })
 }
 
-/// A repair under way. Its stages: compare the refs, judge those that look right, write the stale ones, move.
+/// A repair in progress. Its stages: compare the refs, check those that look right, write the stale ones, move.
 struct Repair<'a> {
     repo: &'a Repo,
     refs: &'a Refs,
     wanted: WantedRefs<'a>,
     cache: &'a mut ClusterRefCache,
     writer: Writer<'a>,
-    /// The last repair, and this one.
+    /// The state of the last repair, and of this one.
     last: Option<Settled>,
     now: Settled,
-    /// Only some clusters are looked at: all others are as the last repair left them.
+    /// Only changed clusters are compared; all others are as the last repair left them.
     is_partial: bool,
-    /// Commits that are written and signed as berth does.
+    /// Commits whose text and signature are exactly as berth writes them.
     sound: BTreeSet<CommitId>,
 }
 
-/// A ref to write: the folder, and the commit that is there now.
+/// A ref to write: its folder, and the commit that it points to now.
 struct StaleRef {
     tree: TreeId,
     old: Option<CommitId>,
 }
 
-/// A ref that says what it should.
+/// A ref whose content looks right.
 struct StandingRef {
     tree: TreeId,
     commit: CommitId,
-    /// The folder must have stayed since this number: it may have changed and come back.
+    /// The folder must be unchanged since this sequence. It may have changed and changed back.
     since: u64,
-    /// Objects that the ref lets go, where no signature vouches for it.
+    /// Objects that the ref allows to prune, if no signature proves that berth wrote this.
     unproven_prunes: Option<BTreeSet<String>>,
 }
 
@@ -93,12 +93,12 @@ struct StandingRef {
 struct Compared {
     stale: BTreeMap<String, StaleRef>,
     standing: BTreeMap<String, StandingRef>,
-    /// The refs of clusters that nobody wants.
+    /// The refs of clusters that no longer exist.
     unwanted: Map<String, CommitId>,
 }
 
 impl<'a> Repair<'a> {
-    /// Begins a repair. Returns the clusters to look at as well, `None` for all.
+    /// Begins a repair. Also returns the clusters to compare; `None` for all.
     fn begin(
         repo: &'a Repo,
         refs: &'a Refs,
@@ -120,7 +120,7 @@ impl<'a> Repair<'a> {
         let last = cache.settled.take();
         now.take_clusters(last.as_ref());
         if last.as_ref().is_some_and(|last| last.key != now.key) {
-            // Another process asked for no signature, or for another one.
+            // The signing key changed, so earlier commits need another signature.
             cache.sound = Sound::default();
         }
         let changed = last.as_ref().and_then(|last| last.changed(repo, &now, rendered));
@@ -129,7 +129,7 @@ impl<'a> Repair<'a> {
         Ok((Repair { repo, refs, wanted, cache, writer, last, now, is_partial, sound }, changed))
     }
 
-    /// Compares the refs to look at with what they should say.
+    /// Compares the refs with the content that they should have.
     fn compare(&mut self, changed: Option<BTreeSet<String>>) -> Result<Compared, PublishError> {
         let mut compared = Compared { unwanted: self.existing(changed.as_ref()), ..Compared::default() };
         for cluster in self.clusters(changed) {
@@ -143,14 +143,14 @@ impl<'a> Repair<'a> {
         Ok(compared)
     }
 
-    /// Returns the refs to look at, as they are.
+    /// Returns the refs to compare, as they are now.
     fn existing(&self, changed: Option<&BTreeSet<String>>) -> Map<String, CommitId> {
         let Some(changed) = changed else { return self.now.refs.clone() };
         let names = changed.iter().map(|cluster| self.refs.cluster(cluster));
         names.filter_map(|name| self.now.refs.get(&name).map(|id| (name.clone(), *id))).collect()
     }
 
-    /// Returns the clusters to look at that have a ref.
+    /// Returns the clusters to compare that should have a ref.
     fn clusters(&self, changed: Option<BTreeSet<String>>) -> BTreeSet<String> {
         let WantedRefs { rendered, clusters, .. } = self.wanted;
         let folders = &rendered.state.folders;
@@ -165,7 +165,7 @@ impl<'a> Repair<'a> {
         }
     }
 
-    /// Returns a cluster's ref if it says what it should.
+    /// Returns a cluster's ref if its content looks right.
     fn standing(
         &mut self,
         cluster: &str,
@@ -199,19 +199,19 @@ impl<'a> Repair<'a> {
             && found.applier.as_deref() == applier_of(clusters, cluster)
             && found.seq <= rendered.trailers.seq
             && alive.is_none_or(|alive| found.alive.is_some_and(|said| said >= alive))
-            // A commit from before there was a key, or under another one, is signed anew.
+            // A commit without a signature, or with another key's, is written again.
             && (self.now.key.is_none() || found.claimed_key == self.now.key)
     }
 
-    /// Returns the stale refs, with those that look right and are not: their folder changed and came back, or they let
-    /// something go that nobody permitted.
+    /// Returns the stale refs, including those that only look right: their folder changed and changed back, or they
+    /// allow to prune an object without a permit.
     fn judge(
         &mut self,
         mut stale: BTreeMap<String, StaleRef>,
         standing: BTreeMap<String, StandingRef>,
     ) -> Result<BTreeMap<String, StaleRef>, PublishError> {
         if self.is_partial {
-            // Where only these clusters changed, all others stayed as they were.
+            // Only these clusters changed, so all others stay sound.
             self.sound = std::mem::take(&mut self.cache.sound.commits);
         }
         let rendered = self.wanted.rendered;
@@ -283,8 +283,8 @@ impl<'a> Repair<'a> {
         Ok((stale.into_keys().collect(), moves))
     }
 
-    /// Returns the refs that a member may have followed, and that the new one takes back: those in its place now, which
-    /// berth did not write if they are ahead of it, and those that earlier ones took back.
+    /// Returns the refs that a member may have followed and that the new one replaces: forged refs in its place with
+    /// a higher sequence, and the refs that those replaced.
     fn replaced(
         &mut self,
         name: &str,
@@ -307,7 +307,7 @@ impl<'a> Repair<'a> {
         Ok(found)
     }
 
-    /// Returns these commits of a cluster, and those that they replaced.
+    /// Returns these commits of a cluster, and the refs that they replaced.
     fn replaced_by(
         &mut self,
         commits: impl IntoIterator<Item = CommitId>,
@@ -325,14 +325,14 @@ impl<'a> Repair<'a> {
         Ok(found)
     }
 
-    /// Moves the refs. Returns the names of those that were deleted.
+    /// Moves the refs. Returns the names of deleted ones.
     fn move_refs(
         &mut self,
         unwanted: Map<String, CommitId>,
         moves: &[RefMove],
     ) -> Result<Vec<String>, PublishError> {
         let mut deleted = Vec::new();
-        // First those that nobody wants: a new ref's name can be above theirs, or below.
+        // Unwanted refs are deleted first, because their names can conflict with new ones.
         for (name, commit) in &unwanted {
             self.repo.delete_ref(name, *commit)?;
             self.now.refs.remove(name);
@@ -345,11 +345,11 @@ impl<'a> Repair<'a> {
         Ok(deleted)
     }
 
-    /// Leaves this repair in the cache for the next one.
+    /// Stores this repair in the cache.
     fn end(mut self) -> Result<(), PublishError> {
         let listed = self.repo.list_refs(&self.refs.clusters)?;
         if listed == self.now.refs {
-            // The same memory.
+            // Keeps the equal map that shares memory with the repository's cache.
             self.now.refs = listed;
         }
         self.cache.sound = Sound { commits: self.sound, until: self.wanted.rendered.trailers.seq };
@@ -358,13 +358,13 @@ impl<'a> Repair<'a> {
     }
 }
 
-/// Returns the name of the program that applies a cluster's folder, where it is another than berth.
+/// Returns the name of the program that applies a cluster's folder, if it is not berth.
 fn applier_of(clusters: &Map<String, Shared<Cluster>>, cluster: &str) -> Option<&'static str> {
     let applier = clusters.get(cluster)?.applier?;
     (*applier != BERTH).then_some(applier.name)
 }
 
-/// Reports whether a ref's commit says nothing but what it was read as, and a signature fits it.
+/// Reports whether a ref's commit has exactly the message that berth writes, and a valid signature.
 fn is_sound(
     repo: &Repo,
     commit: CommitId,
@@ -380,7 +380,7 @@ fn is_sound(
     })
 }
 
-/// The cluster's folder without anything foreign.
+/// Returns the cluster's folder without foreign files.
 pub(super) fn folder_tree(
     writer: &mut Writer<'_>,
     rendered: &CurrentState,

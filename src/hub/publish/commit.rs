@@ -1,4 +1,4 @@
-//! The next state becomes a commit on the rendered branch, or nothing where it equals the current one.
+//! Commits the next state to the rendered branch, unless it equals the current one.
 
 use super::error::PublishError;
 use super::processed::read_processed;
@@ -15,7 +15,7 @@ use berth_git::protocol::trailers::FLEET;
 use berth_git::protocol::trailers::one_line;
 use berth_git::{CommitId, Entry, GitError, Identity, Repo, TreeId, Writer};
 
-/// The source and the author of a rendered commit. The same stamp gives the same commit id.
+/// The source and author of a rendered commit. Equal stamps give equal commit ids.
 #[derive(Clone, Debug)]
 pub struct Stamp {
     pub source: CommitId,
@@ -27,7 +27,7 @@ pub struct Stamp {
     pub identity: Identity,
     /// Further trailers, such as the approvals that a gate used.
     pub trailers: Vec<(String, String)>,
-    /// A commit follows also where nothing changes, so that the branch's tip has a signature.
+    /// Makes a commit even if nothing changes, so that the branch's tip has a signature.
     pub signs_anew: bool,
 }
 
@@ -75,7 +75,7 @@ impl Committed {
         Committed { commit, seq: trailers.seq, seconds, tree, trees, trailers: trailers.clone() }
     }
 
-    /// The published state as the current one of the next run, without reading it again.
+    /// Returns the published state as the current one of the next pass, without reading it again.
     pub fn into_current(self, state: State) -> CurrentState {
         CurrentState {
             commit: self.commit,
@@ -90,19 +90,19 @@ impl Committed {
 }
 
 impl CurrentState {
-    /// Takes an equal state in place of its own, which shares what the caches of a pass have.
+    /// Replaces the state by an equal one that shares memory with the caches of a pass.
     pub fn sharing(self, state: State) -> CurrentState {
         CurrentState { state: as_published(state), ..self }
     }
 }
 
-/// A state as the branch holds it, which has no folder of a cluster without objects.
+/// Returns a state as the branch stores it, without the empty folders of clusters without objects.
 fn as_published(mut state: State) -> State {
     state.folders.retain(|_, folder| !folder.is_empty());
     state
 }
 
-/// Moves the branch to a drafted commit, from exactly the commit that `current` was read from.
+/// Moves the branch to a drafted commit, from exactly the commit of `current`.
 pub fn point(
     repo: &Repo,
     refs: &Refs,
@@ -110,7 +110,7 @@ pub fn point(
     drafted: &Published,
 ) -> Result<(), PublishError> {
     if let Published::Committed(committed) = drafted {
-        // Before the branch moves: a process that is killed in between must find its own commit trusted.
+        // Remembered before the branch moves: if the process is killed in between, its commit must be trusted.
         repo.flush()?;
         remember(repo, &refs.rendered, committed.commit);
         repo.move_ref(&refs.rendered, current.map(|current| current.commit), committed.commit)?;
@@ -118,7 +118,7 @@ pub fn point(
     Ok(())
 }
 
-/// Writes the tree of a commit that would follow `current` and hold this state.
+/// Writes the tree of the commit that would follow `current` with this state.
 pub fn tree_of(repo: &Repo, current: Option<&CurrentState>, state: &State) -> Result<TreeId, PublishError> {
     let mut writer = Writer::new(repo)?;
     let entries = tree::write(&mut writer, current, state)?.entries;
@@ -132,13 +132,13 @@ fn root(
     mut entries: Vec<Entry>,
 ) -> Result<TreeId, PublishError> {
     if let Some(current) = current {
-        // People's own files in the branch stay unchanged.
+        // Keeps people's own files on the branch unchanged.
         entries.extend(repo.tree(current.tree)?.into_iter().filter(|entry| !owned::is_owned(entry)));
     }
     Ok(writer.tree(entries)?)
 }
 
-/// Writes the commit that would follow `current`, with all that it holds. Nothing points to it yet.
+/// Writes the commit that would follow `current`, with all its objects. No ref points to it yet.
 pub fn draft(
     repo: &Repo,
     current: Option<&CurrentState>,
@@ -181,7 +181,7 @@ pub fn draft(
     Ok(Published::Committed(Box::new(committed)))
 }
 
-/// Refuses a state without any object after one that had some.
+/// Refuses a state without objects after one that had some.
 pub fn refuse_empty(current: &State, next: &State) -> Result<(), PublishError> {
     let filled = |state: &State| state.folders.values().any(|folder| !folder.is_empty());
     if filled(next) || !filled(current) {
@@ -192,7 +192,7 @@ pub fn refuse_empty(current: &State, next: &State) -> Result<(), PublishError> {
     Err(PublishError::Empty { objects, clusters: folders().count() })
 }
 
-/// Refuses to start over where something shows that there was a rendered branch.
+/// Refuses a new beginning if something shows that a rendered branch existed.
 pub fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
     if repo.read_ref(&refs.rendered)?.is_some() {
         return Ok(());
@@ -206,7 +206,7 @@ pub fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
     };
     let Some(witness) = witness else { return Ok(()) };
     let last = read_processed(repo, refs).ok().flatten().and_then(|processed| processed.rendered);
-    // An import that was cut short had nothing after its root.
+    // An interrupted import wrote nothing after its root.
     let last = last.or(root.filter(|_| witness == refs.root));
     Err(PublishError::Gone {
         name: refs.rendered.clone(),
@@ -215,8 +215,8 @@ pub fn refuse_gone(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
     })
 }
 
-/// Refuses to go on from a rendered branch that neither is nor comes after the commit that was its tip
-/// when a pass ended: somebody rewrote it, or put an old copy back.
+/// Refuses to build on a rendered branch that does not contain its tip at the end of an earlier pass: somebody
+/// rewrote it, or restored an old copy.
 pub fn refuse_rewritten(
     repo: &Repo,
     refs: &Refs,
@@ -229,18 +229,18 @@ pub fn refuse_rewritten(
     if tip == last || here && repo.is_same_or_after(tip, last)? {
         return Ok(());
     }
-    // Another process may have published since the branch was read, and said so since.
+    // Another process may have published since the branch was read.
     if repo.read_ref(&refs.rendered)? != Some(tip) {
         return Err(GitError::Raced { name: refs.rendered.clone() }.into());
     }
-    // A shallow history does not show what came before.
+    // Shallow history does not contain the earlier commits.
     if repo.is_shallow() && (!here || reaches_the_cut(repo, tip)?) {
         return Ok(());
     }
     Err(PublishError::Rewritten { name: refs.rendered.clone(), tip, last })
 }
 
-/// Reports whether a branch's first parents end before its first commit.
+/// Reports whether a branch's first parents end at the boundary of a shallow clone.
 fn reaches_the_cut(repo: &Repo, tip: CommitId) -> Result<bool, PublishError> {
     let mut at = tip;
     while let Some(parent) = repo.commit(at)?.parents.first().copied() {

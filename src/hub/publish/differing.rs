@@ -1,4 +1,4 @@
-//! Members that have another folder than the published one: where the two differ.
+//! The paths at which an outdated member's folder differs from the published one.
 
 use std::collections::BTreeSet;
 
@@ -7,14 +7,14 @@ use berth_base::model::member::Differing;
 use berth_base::model::{ClusterStatus, Map, Published, Shared};
 use berth_git::{GitError, Repo, TreeId};
 
-/// So many paths count as all: members name trees that nobody has to believe.
+/// The limit of listed paths; beyond it, all count as different. Members name the trees, and need not be truthful.
 const MOST_PATHS: usize = 10_000;
 
-/// The paths at which an applied tree differs from a published one, unless they are too many.
+/// The paths at which an applied tree differs from a published one; `None` if there are too many.
 pub type DifferingCache = Cache<(TreeId, TreeId), Option<Differing>>;
 
-/// Returns for each member with another folder than the published one the paths at which they differ. A member whose
-/// folder cannot be read is left out.
+/// Returns the differing paths of each member whose folder is not the published one. Omits members whose folder
+/// cannot be read.
 pub fn differing(
     repo: &Repo,
     statuses: &Map<String, Shared<ClusterStatus>>,
@@ -26,7 +26,7 @@ pub fn differing(
         let applied = statuses.get(cluster).and_then(|status| status.applied.as_ref());
         let Some(applied) = applied.filter(|applied| applied.tree != published.tree) else { continue };
         let (Ok(from), Ok(to)) = (applied.tree.parse(), published.tree.parse()) else { continue };
-        // A fault is not remembered: reading may go well another time, when the tree has arrived.
+        // A failure is not cached: the tree may arrive later.
         let known = cache.get(&(from, to)).or_else(|| {
             let paths = between(repo, from, to).ok()?;
             cache.insert((from, to), paths.clone());

@@ -26,7 +26,7 @@ pub enum PublishError {
     Begun { name: String },
     #[error("the rendered branch has the highest possible sequence number, which berth never wrote")]
     LastNumber,
-    /// Somebody else published first: fetch, recompute, try again.
+    /// Another process published first. The caller fetches, computes again and tries again.
     #[error("`{name}` was changed by somebody else in the meantime")]
     Raced { name: String, hint: Option<String> },
     #[error("the state of commit {} has more than {MOST_OF_A_STATE} files and folders", .commit.short())]
@@ -50,12 +50,12 @@ impl From<GitError> for PublishError {
 }
 
 impl PublishError {
-    /// Reports whether a person must decide: neither a race nor a failure of Git.
+    /// Reports whether a person must decide, unlike for a race or a failure of Git.
     pub fn is_refusal(&self) -> bool {
         !matches!(self, PublishError::Raced { .. } | PublishError::Git(_) | PublishError::Report { .. })
     }
 
-    /// Returns the hint for a person.
+    /// Returns the hint, if the error has one.
     pub fn hint(&self) -> Option<String> {
         match self {
             PublishError::Unowned { name } => Some(format!(

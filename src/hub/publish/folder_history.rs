@@ -10,10 +10,11 @@ use berth_base::model::{Map, path};
 use berth_engine::state::layout;
 use berth_git::{CommitId, CommitInfo, Repo, TreeId};
 
-/// How far back the last change of a tree is looked for; beyond, the oldest commit seen stands for it.
+/// The number of commits searched for the last change of a tree. Beyond it, the oldest one seen is used.
 const LONGEST_WALK: usize = 1_000;
 
-/// Returns the clusters whose folder was another one after this number. A member that applied that one refuses the number.
+/// Returns the clusters whose folder changed after this sequence. A member that applied the other folder refuses an
+/// older sequence.
 pub(super) fn changed_since<'c>(
     repo: &Repo,
     rendered: &CurrentState,
@@ -43,7 +44,7 @@ pub(super) fn changed_since<'c>(
     Ok(changed)
 }
 
-/// Returns the number and the date at which each of these folders came to be: one walk back for all of them.
+/// Returns the sequence and date of the last change of each folder, with one walk back for all of them.
 pub(super) fn last_changes<'c>(
     repo: &Repo,
     rendered: &CurrentState,
@@ -58,7 +59,7 @@ pub(super) fn last_changes<'c>(
         let Some(trailers) = claimed(repo, &commit)? else { continue };
         let trees = known.of_clusters(repo, &commit, open.keys())?;
         open.retain(|cluster, tree| tree_in(&trees, cluster) == *tree);
-        // A proof compares the moment, and passes over the date, which somebody may have set back.
+        // A proof checks the moment but not the date, which somebody may have set back.
         let moment = trailers.now.map_or(commit.seconds, |now| now.as_second());
         let seconds = commit.seconds.max(moment);
         since.extend(open.keys().map(|cluster| (*cluster, (trailers.seq, seconds))));
@@ -70,11 +71,11 @@ fn tree_in(trees: &BTreeMap<String, TreeId>, cluster: &str) -> TreeId {
     trees.get(&path::encode(cluster)).copied().unwrap_or(TreeId::EMPTY)
 }
 
-/// The trees of all clusters in commits of which they are known already.
+/// Commits whose trees of all clusters are already known.
 pub(super) struct KnownTrees<'a>(Vec<(CommitId, &'a Map<String, TreeId>)>);
 
 impl<'a> KnownTrees<'a> {
-    /// Those of the current state and of the last repair, if nobody else changed anything there.
+    /// Takes the trees of the current state and of the last repair, unless somebody else changed them.
     pub(super) fn of(rendered: &'a CurrentState, settled: Option<&'a Settled>) -> KnownTrees<'a> {
         let now = rendered.foreign.is_empty().then_some((rendered.commit, &rendered.trees));
         let before =

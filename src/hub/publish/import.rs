@@ -1,8 +1,8 @@
-//! The first commit of a rendered branch that was not decided but found: the state that an import wrote.
+//! The first commit of a rendered branch that begins with an imported state instead of decisions.
 //!
-//! It has no parent and names no source; its trailer `Berth-Import` says where it came from. Nobody can
-//! compute it again, so that a proof has to trust it: where [`Refs::root`], which is written once, or who
-//! asks for the proof names this very commit.
+//! It has no parent and names no source; its trailer `Berth-Import` names its origin. It cannot be computed again, so
+//! a proof must trust it. A proof does so if [`Refs::root`], which is written once, or the caller names exactly this
+//! commit.
 
 use super::commit::{Committed, Published, point, refuse_gone};
 use super::error::PublishError;
@@ -24,7 +24,7 @@ pub struct Import {
     pub identity: Identity,
 }
 
-/// Begins the branch with a state that clusters already have. Refuses where the branch exists.
+/// Begins the branch with a state that clusters already have. Refuses an existing branch.
 pub fn begin(repo: &Repo, refs: &Refs, state: &State, import: &Import) -> Result<CommitId, PublishError> {
     refuse_begun(repo, refs)?;
     let mut writer = Writer::new(repo)?;
@@ -40,13 +40,13 @@ pub fn begin(repo: &Repo, refs: &Refs, state: &State, import: &Import) -> Result
     let seconds = import.now.as_second();
     let commit = writer.commit(root, &[], &message, &import.identity, seconds)?;
     let committed = Committed::new(commit, &trailers, seconds, root, written.trees);
-    // The root first: a branch that begins with an import which nothing pins could be anybody's.
+    // The root is written first: an import without a pinned root could be anybody's.
     repo.move_ref(&refs.root, None, commit)?;
     point(repo, refs, None, &Published::Committed(Box::new(committed)))?;
     Ok(commit)
 }
 
-/// Refuses an import, before any work is done, where the branch exists or existed.
+/// Refuses an import before any work is done, if the branch exists or existed.
 pub fn refuse_begun(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
     match repo.read_ref(&refs.rendered)? {
         Some(_) => Err(PublishError::Begun { name: refs.rendered.clone() }),
@@ -54,7 +54,7 @@ pub fn refuse_begun(repo: &Repo, refs: &Refs) -> Result<(), PublishError> {
     }
 }
 
-/// Returns the origin of an import's commit, and whether the commit is genuine. `None` for all other commits.
+/// Returns the origin of an import's commit, and true if the commit is genuine. `None` for all other commits.
 pub(crate) fn import_of(repo: &Repo, commit: &CommitInfo) -> Result<Option<(String, bool)>, PublishError> {
     let Some(trailers) = Trailers::read(&commit.message) else { return Ok(None) };
     let line = trailers.others.iter().find(|(name, _)| name == IMPORT);

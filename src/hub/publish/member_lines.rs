@@ -1,5 +1,4 @@
-//! Two states' facts → lines for the commit message: which members fell silent or are back, and which of their reports
-//! changed.
+//! Lines for the commit message about members: which became silent or returned, and which of their facts changed.
 
 use berth_base::model::{Map, Shared};
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,7 +7,7 @@ use berth_base::model::ClusterStatus;
 use berth_base::model::cluster::WorkloadName;
 use berth_base::text::some_of;
 
-/// The most clusters that a line names.
+/// The number of clusters that a line names.
 const SHOWN: usize = 5;
 
 /// A change of one cluster's facts, in the order of the lines.
@@ -18,9 +17,9 @@ enum Change<'f> {
     NoLongerSilent,
     Frozen,
     NoLongerFrozen,
-    /// A verdict that the copies did not have before.
+    /// A new verdict on the copies.
     Verdict(&'f WorkloadName, &'static str),
-    /// Another value, such as `label zone`.
+    /// A changed value, such as `label zone`.
     Fact(String),
 }
 
@@ -66,7 +65,7 @@ fn changes<'f>(before: &'f ClusterStatus, after: &'f ClusterStatus) -> BTreeSet<
     found
 }
 
-/// Names the keys whose values differ.
+/// Returns the keys whose values differ.
 fn differing<'f, K: Ord, V: PartialEq>(
     before: &'f BTreeMap<K, V>,
     after: &'f BTreeMap<K, V>,
@@ -80,7 +79,7 @@ impl Change<'_> {
     fn line(&self, clusters: &str) -> String {
         match self {
             Change::Silent => format!("fell silent: {clusters}"),
-            // The policies that look at it may have gone, too: nobody knows whether the member reports again.
+            // The policies that consider silence may be gone, too, so it is unknown whether the member reports again.
             Change::NoLongerSilent => format!("no longer counts as silent: {clusters}"),
             Change::Frozen => format!("nothing moves away for now: {clusters}"),
             Change::NoLongerFrozen => format!("workloads may move away again: {clusters}"),
@@ -90,7 +89,7 @@ impl Change<'_> {
     }
 }
 
-/// `ConfigMap shop/web`.
+/// Names a workload, as `ConfigMap shop/web`.
 fn words(WorkloadName { kind, namespace, name }: &WorkloadName) -> String {
     if namespace.is_empty() { format!("{kind} {name}") } else { format!("{kind} {namespace}/{name}") }
 }

@@ -1,16 +1,18 @@
-//! Decisions and rendered objects become commits: the rendered branch, and the refs derived from it.
+//! Commits decisions and rendered objects: the rendered branch, and the refs derived from it.
 //!
 //! Objects are written first and one ref moves last, by compare-and-swap. The same inputs give the
 //! same commit id on any machine.
 //!
-//! - [`rendered_state`]: the current state from the branch. [`own_commits`]: the commits on it that berth made. [`commit`]: the next one onto it, with [`summary`] and [`trailers`].
-//!   [`rollout_steps`], [`member_lines`]: the story of rollouts and of members' reports in its message.
-//! - [`import`]: a first commit that was found, not decided.
-//! - [`cluster_refs`]: each member's own ref. [`cluster_branches`]: a branch for programs that read no other refs.
+//! - [`rendered_state`]: the current state from the branch. [`own_commits`]: berth's commits on the branch.
+//!   [`commit`]: the next commit, with [`summary`] and [`trailers`]. [`rollout_steps`], [`member_lines`]: the lines
+//!   of its message about rollouts and members.
+//! - [`import`]: a first commit with an imported state.
+//! - [`cluster_refs`]: each member's own ref. [`cluster_branches`]: branches for programs that read no other refs.
 //!   [`processed`], [`report`]: the small refs beside the branch.
-//!   [`differing`]: what members that are behind lack.
+//! - [`differing`]: the paths at which outdated members differ.
 //! - [`trusted_commits`]: the commits that this machine made or proved.
-//! - [`prune_permits`]: removals that members may carry out for good. [`rollback`]: earlier publications of the same state.
+//! - [`prune_permits`]: approved removals that members may carry out. [`rollback`]: earlier publications of the same
+//!   state.
 
 pub mod cluster_branches;
 mod cluster_ref_cache;

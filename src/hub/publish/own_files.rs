@@ -1,4 +1,4 @@
-//! Small files of berth's own in a repository's folder: what one process leaves for the next. Losing them costs time.
+//! Small cache files in a repository's folder that one process leaves for the next. Losing them only costs time.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use berth_git::Repo;
 
-/// The most bytes of a file that are read.
+/// The size limit of a file.
 const MOST: u64 = 64 << 20;
 
 /// The path of such a file.
@@ -14,7 +14,7 @@ pub(crate) fn path(repo: &Repo, name: &str) -> PathBuf {
     repo.shared_path().join("berth").join(name)
 }
 
-/// Reads a file. A pipe or a device may have no end: only a plain file is read.
+/// Reads a file. Only a plain file is read, because a pipe or a device may have no end.
 pub(crate) fn read(path: &Path) -> Option<String> {
     fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
     let mut text = String::new();
@@ -22,7 +22,7 @@ pub(crate) fn read(path: &Path) -> Option<String> {
     Some(text)
 }
 
-/// Replaces a file as a whole.
+/// Replaces a file atomically.
 pub(crate) fn replace(target: &Path, text: &str) -> io::Result<()> {
     fs::create_dir_all(target.parent().unwrap_or(target))?;
     let fresh = target.with_extension(std::process::id().to_string());

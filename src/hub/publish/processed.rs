@@ -1,4 +1,4 @@
-//! The source commit processed last, and the result, even where nothing was published.
+//! The source commit processed last, and its result, even if nothing was published.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use berth_git::{CommitId, Identity, Repo};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Processed {
     pub source: CommitId,
-    /// The source's full name, where it is a branch.
+    /// The source's full name, if it is a branch.
     pub branch: Option<String>,
     /// The tip of the rendered branch after the pass.
     pub rendered: Option<CommitId>,
@@ -24,9 +24,9 @@ pub struct Processed {
     pub result: String,
     /// The held removals, one per line.
     pub held: Vec<String>,
-    /// The commit whose access rules held.
+    /// The commit whose access rules applied.
     pub rules: Option<CommitId>,
-    /// The moment of the pass, which the ref's commit has for its date.
+    /// The moment of the pass, stored as the date of the ref's commit.
     pub moment: Timestamp,
 }
 

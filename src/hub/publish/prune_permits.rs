@@ -1,6 +1,6 @@
-//! The removals that members may carry out for good: approved ones, as earlier rendered commits say.
+//! The approved removals that members may carry out, from earlier rendered commits.
 //!
-//! They are read from the trailers of berth's own commits, newest first; nothing is stored beside the branch.
+//! They are read from the trailers of berth's commits, newest first. Nothing else stores them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,20 +15,20 @@ use berth_engine::state::layout;
 use berth_git::protocol::trailers::ALLOW_PRUNE;
 use berth_git::{CommitId, CommitInfo, EntryKind, Repo, TreeId};
 
-/// The number of commits searched for a removal's approval. A member that was away longer asks again.
+/// The number of commits searched for a removal's approval. A member that was away for longer needs a new one.
 const LONGEST_SLEEP: usize = 500;
 
-/// The line of a rendered commit that lets members of these clusters remove an object.
+/// Returns the trailer's value that permits members of these clusters to prune an object.
 pub(crate) fn line(path: &str, clusters: &BTreeSet<&str>) -> String {
     let names: Vec<&str> = clusters.iter().copied().collect();
     format!("{path} {}", names.join(" "))
 }
 
-/// The parent of a commit, and what it says if it is berth's own. A commit never changes, so each is read once.
+/// The parent of each commit, and its content if it is berth's. Commits never change, so each is read once.
 pub(super) type PermitCache = Cache<CommitId, (Option<CommitId>, Option<Arc<Own>>)>;
 
-/// The objects, as paths, that each cluster's member may remove for good: what an approval let go, and
-/// what has not come back since.
+/// Returns the paths of objects that each cluster's member may prune: approved for removal, and not added again
+/// since.
 pub(super) fn prunable<'c>(
     repo: &Repo,
     rendered: CommitId,
@@ -46,7 +46,7 @@ pub(super) fn prunable<'c>(
             let mut words = value.split(' ');
             let path = words.next().unwrap_or_default();
             for cluster in words.filter_map(|word| clusters.get(word).copied()) {
-                // Only the newest line counts: an older one was for an object that has come back since.
+                // Only the newest line counts: after an older one, the object was added again.
                 if !seen.insert((cluster, path)) || !own.is_genuine(repo)? {
                     continue;
                 }
@@ -60,7 +60,7 @@ pub(super) fn prunable<'c>(
     Ok(prunable)
 }
 
-/// A commit with berth's trailers, whose digest is compared only where that matters.
+/// A commit with berth's trailers. Its digest is only checked if needed.
 #[derive(Clone, Debug)]
 pub struct Own {
     pub root: TreeId,
@@ -78,7 +78,7 @@ impl Own {
     }
 }
 
-/// The nearest commit of berth's own along first parents, itself included.
+/// Returns the nearest of berth's commits along first parents, including `from`.
 pub(crate) fn own_at(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Own)>, PublishError> {
     for commit in repo.first_parents(from).take(LONGEST_WALK) {
         if let Some(trailers) = claimed(repo, &commit)? {
@@ -88,7 +88,7 @@ pub(crate) fn own_at(repo: &Repo, from: CommitId) -> Result<Option<(CommitId, Ow
     Ok(None)
 }
 
-/// The newest commits with berth's trailers along first parents.
+/// Returns the newest commits with berth's trailers along first parents.
 fn newest(repo: &Repo, from: CommitId, cache: &mut PermitCache) -> Vec<Arc<Own>> {
     let (mut history, mut next) = (Vec::new(), Some(from));
     for _ in 0..LONGEST_WALK {

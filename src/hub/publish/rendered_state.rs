@@ -1,7 +1,7 @@
-//! The current state from the rendered branch: names and ids of objects, contents of decisions and facts.
+//! Reads the current state from the rendered branch: names and ids of objects, contents of decisions and facts.
 //!
-//! Files that berth could not have written are reported and left out, so the next commit removes them.
-//! Where somebody else committed onto the branch, the state is that of berth's own last commit.
+//! Files that berth could not have written are reported and omitted, so the next commit removes them. If others
+//! committed onto the branch, the state is that of berth's last commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use berth_base::text::shared_values::{SharedTexts, SharedValues};
 use berth_engine::state::{State, decision_file, layout, ledger_file, placement_decision, releases_file};
 use berth_git::{CommitId, Entry, EntryKind, PathChange, Repo, TreeId};
 
-/// Folders nest no deeper than source paths do.
+/// The greatest depth of folders, as for source paths.
 const DEEPEST: usize = 130;
 
 /// A published state, and its place on the branch.
@@ -27,13 +27,13 @@ pub struct CurrentState {
     pub commit: CommitId,
     pub tree: TreeId,
     pub state: State,
-    /// The trees of the clusters' folders; only of those that hold nothing foreign.
+    /// The trees of the clusters' folders without foreign files.
     pub trees: Map<String, TreeId>,
-    /// Of berth's own last commit.
+    /// The trailers of berth's last commit.
     pub trailers: Trailers,
-    /// The date of what the branch points to.
+    /// The date of the branch's tip.
     pub seconds: i64,
-    /// Changes that others made on the branch. The next commit undoes them.
+    /// Changes by others on the branch. The next commit reverts them.
     pub foreign: Diagnostics,
 }
 
@@ -101,7 +101,7 @@ fn check_marker(repo: &Repo, name: &str, root: TreeId) -> Result<(), PublishErro
     }
 }
 
-/// Reads the state that one rendered commit holds.
+/// Reads the state of one rendered commit.
 pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishError> {
     let root = repo.tree(repo.commit(commit)?.tree)?;
     let mut reader = Reader {
@@ -143,22 +143,22 @@ type Manifests = Arc<Vec<FolderEntry>>;
 struct Reader<'r> {
     repo: &'r Repo,
     commit: CommitId,
-    /// The files and folders that may still come.
+    /// The number of files and folders that may still be read.
     left: u64,
     read: StateRead,
-    /// Many clusters share subtrees; each is read once.
+    /// Subtrees read before. Many clusters share them.
     known: BTreeMap<(Arc<str>, TreeId), Manifests>,
-    /// The paths and clusters' names that were read. Many clusters have the same paths, many decisions the same clusters.
+    /// The shared texts: many clusters have the same paths, many decisions the same clusters.
     texts: SharedTexts,
-    /// The entries of clusters' folders that were read.
+    /// The shared entries of clusters' folders.
     entries: SharedValues<FolderEntry>,
-    /// The picks that were read.
+    /// The shared lists of picks.
     picks: SharedValues<Shared<Vec<Pick>>>,
     /// Objects beside decisions. They repeat the decisions' content.
     beside: Vec<String>,
 }
 
-/// Takes a file by its path below the folder, and reports whether the file is berth's.
+/// Handles a file by its path below the folder. Returns true if it is berth's.
 type Take<'t, 'r> = &'t mut dyn FnMut(&mut Reader<'r>, &str, ContentId) -> Result<bool, PublishError>;
 
 impl<'r> Reader<'r> {
@@ -168,7 +168,7 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Lists a folder. Folders count wherever they are named.
+    /// Lists a folder. A folder with several names counts for each.
     fn list(&mut self, id: TreeId) -> Result<Vec<Entry>, PublishError> {
         let entries = self.repo.tree(id)?;
         self.count(entries.len())?;
@@ -181,7 +181,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Hands every plain file below a folder to `take`.
+    /// Passes every plain file below a folder to `take`.
     fn files(
         &mut self,
         id: TreeId,
@@ -223,7 +223,7 @@ impl<'r> Reader<'r> {
         Ok(true)
     }
 
-    /// Reports objects beside decisions that belong to none.
+    /// Reports objects beside decisions that belong to no decision.
     fn check_beside(&mut self) {
         let expected: BTreeSet<String> =
             self.read.state.decisions.values().flat_map(placement_decision::paths).collect();
@@ -243,7 +243,7 @@ impl<'r> Reader<'r> {
         Ok(true)
     }
 
-    /// Reads the releases with the ids of their inputs. Inputs that no release names are foreign.
+    /// Reads the releases with the ids of their inputs. Inputs without a release are foreign.
     fn releases(&mut self, id: TreeId) -> Result<(), PublishError> {
         let mut files = BTreeMap::new();
         self.files(id, layout::RELEASES, 0, &mut |_, below, id| {
@@ -305,7 +305,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Returns the names that are too long for a path part, from the decisions that picked them.
+    /// Returns the shortened names with their full forms, from the decisions that picked them.
     fn cut_names(&self) -> BTreeMap<String, String> {
         let picks = self.read.state.decisions.values().flat_map(|decision| &decision.picks);
         let facts = self.read.state.facts.keys().map(String::as_str);
@@ -368,10 +368,10 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// Files of others that are named. All of them are left out.
+/// The number of foreign files that are reported. All of them are omitted.
 pub(super) const MOST_FOREIGN: usize = 1_000;
 
-/// Warns of a file that berth did not write.
+/// Warns about a file that berth did not write.
 pub(super) fn foreign(path: &str) -> Diagnostic {
     Diagnostic::warning(Pos::file(path), "berth did not write this file; it is left out and will be removed")
         .hint(format!(
@@ -380,7 +380,7 @@ pub(super) fn foreign(path: &str) -> Diagnostic {
         ))
 }
 
-/// Warns of a change by hand to a file of berth's own.
+/// Warns about a manual change to one of berth's files.
 pub(super) fn undone(path: &str, done: &str) -> Diagnostic {
     let message = format!("this was {done} by hand; the next publication restores it");
     Diagnostic::warning(Pos::file(path), message).hint("change the source branch instead")

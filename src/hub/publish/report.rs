@@ -1,4 +1,4 @@
-//! The report ref: the fleet's live status as files, one commit that is replaced.
+//! Writes the report ref: the fleet's live status as files, in one commit that is replaced.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use berth_git::protocol::Refs;
 use berth_git::protocol::file_ref::{self, RefCommit};
 use berth_git::{CommitId, EntryKind, Identity, Repo, TreeId, Writer};
 
-/// The report as this process wrote it last.
+/// The report as this process last wrote it.
 #[derive(Debug)]
 pub struct WrittenReport {
     pub commit: CommitId,
@@ -21,7 +21,7 @@ pub struct WrittenReport {
     workloads: Map<Key, Shared<WorkloadLine>>,
 }
 
-/// Replaces the report. Files that are as this process wrote them last are not written again.
+/// Replaces the report. Does not write files again that this process wrote and that are unchanged.
 pub fn write_report(
     repo: &Repo,
     refs: &Refs,
@@ -30,7 +30,7 @@ pub fn write_report(
     (identity, seconds): (&Identity, i64),
 ) -> Result<WrittenReport, PublishError> {
     let old = repo.read_ref(&refs.report)?;
-    // Nothing goes on from a report that somebody else wrote there.
+    // Ignores the earlier report if another process replaced it.
     let earlier = earlier.filter(|earlier| Some(earlier.commit) == old);
     let (clusters, workloads) = (summary.clusters().clone(), summary.workloads().clone());
     let (from, known_clusters, known_workloads) = match earlier {
@@ -73,7 +73,7 @@ fn file<T: Serialize>(
     let mut text = serde_json::to_vec_pretty(line)
         .map_err(|error| PublishError::Report { message: error.to_string() })?;
     text.push(b'\n');
-    // What replaces another line is new.
+    // A changed line is certainly new.
     let id = if before.is_some() { writer.new_blob(&text)? } else { writer.blob(&text)? };
     Ok(Some(EntryKind::File(id)))
 }

@@ -1,6 +1,6 @@
-//! The search for an earlier publication of the same state, so that `git revert` needs no approval.
+//! Finds an earlier publication of the same state, so that `git revert` needs no approval.
 //!
-//! Decisions and cluster folders are compared. Facts and last good forms are inputs of a state, so they are not.
+//! Compares decisions and cluster folders. Facts and last good forms are inputs of a state, and are ignored.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use berth_base::model::{ContentId, Contents as _, Folder, Map, Timestamp, path};
 use berth_engine::state::{State, decision_file, layout, placement_decision};
 use berth_git::{CommitId, EntryKind, GitContents, GitError, Repo, TreeId};
 
-/// The most commits walked, including those of others, which do not count.
+/// The number of commits walked, including foreign ones, which do not count.
 const LONGEST_WALK: usize = 1_000;
 
-/// Returns the newest earlier rendered commit with exactly this state: one of the last `depth`, or
-/// one that was replaced after `since`.
+/// Returns the newest earlier rendered commit with exactly this state: among the last `depth`, or replaced after
+/// `since`.
 pub(crate) fn in_force_before(
     repo: &Repo,
     rendered: &CurrentState,
@@ -34,7 +34,7 @@ pub(crate) fn in_force_before(
         let Some(trailers) = claimed(repo, &commit)? else { continue };
         replaced = trailers.now;
         left = left.saturating_sub(1);
-        // Reading folders is slow, so only where all decisions agree.
+        // Reading folders is slow, so it is done only if all decisions are equal.
         if stored_decisions(repo, commit.tree)? == decisions
             && filled(&read_state(repo, commit.id)?.state) == filled(next)
         {
@@ -54,7 +54,7 @@ fn decision_ids(
     next: &State,
 ) -> Result<BTreeMap<String, ContentId>, PublishError> {
     let mut hasher = GitContents::remembering(repo)?;
-    // What others changed on the branch is not gone on from.
+    // Ignores the known state if others changed the branch.
     let (mut ids, before) = match rendered.foreign.is_empty() {
         true => (stored_decisions(repo, rendered.tree)?, rendered.state.decisions.clone()),
         false => (BTreeMap::new(), Map::new()),

@@ -1,5 +1,5 @@
-//! Two states' releases → the steps of rollouts between them: a line for the commit message, which tells who was told
-//! what and what is proven, and what halted or goes on again.
+//! Lines for the commit message about rollouts: which clusters were assigned which release, what is proven, and what
+//! halted or continues.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,19 +8,19 @@ use berth_base::model::release::Releases;
 use berth_base::model::{Key, Map, Shared};
 use berth_base::text::some_of;
 
-/// The most clusters that a line names.
+/// The number of clusters that a line names.
 const SHOWN: usize = 5;
 
-/// The step of one workload's rollout.
+/// One step of a workload's rollout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RolloutStep {
     pub key: Key,
-    /// Absent where nothing of it is told.
+    /// `None` if the step has no line in the message.
     pub line: Option<String>,
     pub halt: Option<HaltChange>,
 }
 
-/// A rollout that halts, or goes on again.
+/// A rollout that halts or continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HaltChange {
     pub release: u64,
@@ -29,17 +29,17 @@ pub struct HaltChange {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// The reason has the member's own words.
+    /// The reason quotes the member.
     Halted {
         reason: String,
     },
-    /// By the order of a person, or because it failed.
+    /// Ordered by a person, or because the release failed.
     TakenBack {
         to: u64,
         reason: String,
     },
     GoesOn,
-    /// Another release than the one that was halted goes on.
+    /// Another release continues in place of the halted one.
     GoesOnInsteadOf(u64),
 }
 
@@ -60,13 +60,13 @@ impl HaltChange {
         Some(HaltChange { release, turn })
     }
 
-    /// Reports whether somebody may have to look.
+    /// Reports whether the step may need attention.
     pub fn is_warning(&self) -> bool {
         matches!(self.turn, Turn::Halted { .. } | Turn::TakenBack { .. })
     }
 }
 
-/// Reports whether a rollout halts that was not halted, or for another reason.
+/// Reports whether a rollout halts that was not halted before, or halts for another reason.
 fn is_new_halt(before: Option<&Releases>, after: &Releases) -> bool {
     let since = |releases: &Releases| releases.halted.as_ref().map(|halt| halt.since);
     since(after).is_some() && since(after) != before.and_then(since)
@@ -178,7 +178,7 @@ mod tests {
         let words = "release 2 is taken back to release 1: a failed at 10";
         let line = "release 2 taken back to release 1; halted: a failed at 10";
         check(Some(&rolling), back.clone(), Some(words), Some(line));
-        // Somebody takes it back that was halted before.
+        // A halted release is taken back.
         let words = "release 2 is taken back to release 1: a failed at 10";
         check(Some(&halted), back.clone(), Some(words), Some("release 2 taken back to release 1"));
         check(Some(&back), back.clone(), None, None);
@@ -196,7 +196,7 @@ mod tests {
         let halted = releases(2, Some(10));
         let reason = Halt { reason: "b failed as well".to_owned(), ..halted.halted.clone().expect("a halt") };
         check(Some(&halted), Releases { halted: Some(reason), ..halted.clone() }, None, None);
-        // Somebody takes it back by hand.
+        // A person replaces the release by a new one.
         check(Some(&releases(2, None)), releases(3, None), None, Some("release 3 begins"));
     }
 }

@@ -1,21 +1,21 @@
-//! The trailers of people's commit messages, found where `git interpret-trailers --parse` finds them.
+//! The trailers of people's commit messages, found as `git interpret-trailers --parse` finds them.
 //!
-//! Forges append paragraphs of their own when they squash a branch. A last paragraph with nothing but
-//! their lines hides no trailers of the paragraph before it.
+//! Forges append paragraphs when they squash a branch. A last paragraph with only their lines does not hide the
+//! trailers of the paragraph before it.
 
-/// Lines that Git writes itself: with one of them, a paragraph may hold other text as well.
+/// Lines that Git itself writes: a paragraph with one of them may contain other text as well.
 const BY_GIT: [&str; 2] = ["Signed-off-by: ", "(cherry picked from commit "];
 
-/// The trailers that forges append.
+/// The trailers that forges append, in lower case.
 const BY_FORGES: [&str; 2] = ["co-authored-by", "signed-off-by"];
 
-/// The values of one trailer, whatever the case of its name.
+/// Returns the values of one trailer, in any case of its name.
 pub fn values(message: &str, name: &str) -> Vec<String> {
     let named = |(found, _): &(String, String)| found.eq_ignore_ascii_case(name);
     trailers(message).into_iter().filter(named).map(|(_, value)| value).collect()
 }
 
-/// All trailers, as names and values.
+/// Returns all trailers as names and values.
 fn trailers(message: &str) -> Vec<(String, String)> {
     let lines = body(message);
     let (start, mut found) = block(&lines);
@@ -28,7 +28,7 @@ fn trailers(message: &str) -> Vec<(String, String)> {
     found
 }
 
-/// The message up to a divider, and without the comments at its end.
+/// Returns the lines of the message up to a divider, without comments at its end.
 fn body(message: &str) -> Vec<&str> {
     let mut lines: Vec<&str> = message.split_inclusive('\n').collect();
     let is_divider = |line: &&str| {
@@ -43,7 +43,7 @@ fn body(message: &str) -> Vec<&str> {
     lines
 }
 
-/// The trailers at the end of these lines, and the line they begin at.
+/// Returns the trailers at the end of these lines, and the index of their first line.
 fn block(lines: &[&str]) -> (usize, Vec<(String, String)>) {
     let nothing = (lines.len(), Vec::new());
     let title = lines.iter().position(|line| !line.starts_with('#') && is_blank(line));
@@ -90,7 +90,7 @@ fn read(lines: &[&str]) -> Vec<(String, String)> {
         if begins_with_space(line)
             && let Some((_, value)) = found.last_mut()
         {
-            // A folded value.
+            // The continuation of a folded value.
             let more = line.trim();
             if !more.is_empty() {
                 value.push(' ');
@@ -103,7 +103,7 @@ fn read(lines: &[&str]) -> Vec<(String, String)> {
     found
 }
 
-/// Returns the index of a trailer's colon, which follows letters, digits and dashes, and perhaps spaces.
+/// Returns the index of a trailer's colon. Only letters, digits, dashes and then spaces may precede it.
 fn separator(line: &str) -> Option<usize> {
     let mut spaced = false;
     for (at, byte) in line.bytes().enumerate() {
@@ -126,7 +126,7 @@ fn begins_with_space(line: &str) -> bool {
     line.starts_with(|c: char| c.is_ascii_whitespace())
 }
 
-/// The lines without the rule that a forge draws above its own paragraph.
+/// Returns the number of lines without the rule that a forge draws above its own paragraph.
 fn without_ruler(lines: &[&str]) -> usize {
     let filled = lines.iter().rposition(|line| !is_blank(line));
     match filled {

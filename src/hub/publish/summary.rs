@@ -1,6 +1,6 @@
 //! The message of a rendered commit: a first line for logs, then a line per workload.
 //!
-//! The message describes a [`Plan`]: states are compared there and nowhere else.
+//! The message describes a [`Plan`]. Only the plan compares states.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use berth_engine::plan::{ClusterChange, Counts, ObjectChange, Plan, count};
 use berth_engine::state::State;
 use berth_git::protocol::trailers::one_line;
 
-/// The most workloads, or problems, that are listed by name.
+/// The number of workloads, or problems, listed by name.
 const LONGEST_LIST: usize = 20;
 const LONGEST_NAME: usize = 40;
 const LONGEST_PROBLEM: usize = 200;
@@ -23,11 +23,11 @@ const LONGEST_PROBLEM: usize = 200;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     pub changes: Vec<Change>,
-    /// Files that no workload accounts for.
+    /// Changed files that belong to no workload.
     pub others: Counts,
-    /// Workloads and clusters of the first commit of a branch.
+    /// The numbers of workloads and clusters in the first commit of a branch.
     pub first: Option<(usize, usize)>,
-    /// A line for each workload whose rollout went on or halted.
+    /// A line for each workload whose rollout continued or halted.
     pub rollouts: Vec<String>,
     /// A line for each change of members' facts.
     pub members: Vec<String>,
@@ -40,15 +40,15 @@ pub struct Summary {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub key: Key,
-    /// Clusters that came into its decision, and that left it.
+    /// The numbers of clusters added to its decision, and removed from it.
     pub joined: usize,
     pub left: usize,
-    /// Copies of its objects, and the clusters they are in.
+    /// The copies of its objects, and the number of their clusters.
     pub copies: Counts,
 }
 
 impl Summary {
-    /// Counts what the plan lists; `first` where there was no commit before.
+    /// Counts the plan's changes. `first` is true for the first commit of a branch.
     pub fn of(plan: &Plan, first: bool) -> Summary {
         let keys: BTreeSet<&Key> = plan.workloads.keys().chain(plan.placements.keys()).collect();
         let change = |key: &Key| {
@@ -77,7 +77,7 @@ impl Summary {
         self
     }
 
-    /// Adds what was wrong on the way.
+    /// Adds the problems of the pass.
     #[must_use]
     pub fn with_problems(mut self, found: &Diagnostics) -> Summary {
         let count = |severity| found.iter().filter(|problem| problem.severity == severity).count();
@@ -94,7 +94,7 @@ impl Summary {
         self
     }
 
-    /// The message, without what it was made from.
+    /// Returns the message without its trailers.
     pub fn text(&self) -> String {
         let mut out = format!("berth: {}\n", self.first_line());
         if !self.changes.is_empty() || self.others != Counts::default() {
@@ -126,7 +126,7 @@ impl Summary {
         out
     }
 
-    /// The problems found, after an empty line. Nothing where there are none.
+    /// Returns the problems after an empty line; an empty text if there are none.
     pub(crate) fn problems_text(&self) -> String {
         let mut out = String::new();
         if self.errors + self.warnings > 0 {
@@ -147,7 +147,7 @@ impl Summary {
                 counted(clusters, "cluster")
             );
         }
-        // A policy's clusters are shown by the workloads that follow it.
+        // A policy's clusters are already shown by its workloads.
         let main = self.changes.iter().find(|change| change.has_copies()).or(self.changes.first());
         match (main, copies_in_words(&self.others)) {
             (Some(main), _) if self.changes.len() > 1 => {
@@ -181,7 +181,8 @@ impl Change {
         self.copies != Counts::default()
     }
 
-    /// `web changed in 2 clusters`, `web added to 1 cluster`, `web 1 removed, 1 added in 2 clusters`.
+    /// Returns a text such as `web changed in 2 clusters`, `web added to 1 cluster`, `web 1 removed, 1 added in 2
+    /// clusters`.
     fn headline(&self) -> String {
         let name = shorten(&one_line(&self.key.name), LONGEST_NAME);
         let clusters = counted(self.copies.clusters, "cluster");
@@ -214,7 +215,7 @@ impl Change {
     }
 }
 
-/// `1 removed, 2 added in 3 clusters`; `None` where nothing is.
+/// Returns a text such as `1 removed, 2 added in 3 clusters`; `None` if there are no copies.
 pub fn copies_in_words(copies: &Counts) -> Option<String> {
     let sorts = [(copies.removed, "removed"), (copies.changed, "changed"), (copies.added, "added")];
     let sorts = sorts.into_iter().filter(|(count, _)| *count > 0);

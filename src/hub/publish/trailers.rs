@@ -1,7 +1,7 @@
 //! The trailers of a rendered commit: its inputs, in the last paragraph of its message.
 //!
-//! `Berth-Digest` covers the state's tree and the other trailers, so that a commit that somebody else
-//! made on the branch is told from berth's own.
+//! `Berth-Digest` covers the state's tree and the other trailers. It distinguishes berth's commits from other commits
+//! on the branch.
 
 use berth_git::protocol::trailers::{DIGEST, FLEET, NOW, SEQ, SOURCE, one_line, paragraph};
 use std::str::FromStr;
@@ -12,13 +12,13 @@ use berth_base::model::{Digest, Timestamp};
 
 use berth_git::{CommitId, TreeId};
 
-/// The trailers of berth's last commit. All are empty where there is no such commit.
+/// The trailers of berth's last commit. Empty if there is no such commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trailers {
     /// The source commit.
     pub source: Option<CommitId>,
     pub now: Option<Timestamp>,
-    /// The parent's plus one; the first has 1.
+    /// The parent's sequence plus one; 1 for the first commit.
     pub seq: u64,
     pub digest: Option<Digest>,
     /// Trailers of other steps, such as approvals.
@@ -26,7 +26,7 @@ pub struct Trailers {
 }
 
 impl Trailers {
-    /// The paragraph, with the digest over the rest of it and the state's tree.
+    /// Returns the paragraph, with the digest of its other lines and the state's tree.
     pub(super) fn write(&self, state_tree: TreeId) -> (String, Digest) {
         let lines = self.lines();
         let digest = digest_of(state_tree, &lines);
@@ -47,12 +47,12 @@ impl Trailers {
         own.chain(others).collect()
     }
 
-    /// The fleet's name, where the commit has one.
+    /// Returns the fleet's name, if the commit has one.
     pub fn fleet(&self) -> Option<&str> {
         self.others.iter().find(|(name, _)| name == FLEET).map(|(_, value)| value.as_str())
     }
 
-    /// Reads a message's last paragraph. `None` where it has not all that berth writes.
+    /// Reads a message's last paragraph. `None` if a required trailer is missing.
     pub fn read(message: &str) -> Option<Trailers> {
         let mut trailers = Trailers::default();
         let mut seq = None;
@@ -69,13 +69,13 @@ impl Trailers {
         trailers.digest.is_some().then_some(trailers)
     }
 
-    /// Reports whether the digest fits, so that the commit is as berth made it.
+    /// Reports whether the digest matches, so that the commit is as berth made it.
     pub(super) fn fit(&self, state_tree: TreeId) -> bool {
         self.digest == Some(digest_of(state_tree, &self.lines()))
     }
 }
 
-/// The values of one trailer, whatever the case of its name.
+/// Returns the values of one trailer, in any case of its name.
 pub fn values<'m>(message: &'m str, name: &str) -> impl Iterator<Item = &'m str> {
     paragraph(message)
         .filter(move |(found, _)| found.eq_ignore_ascii_case(name))

@@ -1,4 +1,4 @@
-//! A state as Git trees, made from those of the current state: only what differs is written, or looked at.
+//! Writes a state as Git trees, based on those of the current state: only differences are read and written.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use berth_base::parallel;
 use berth_engine::state::{State, decision_file, layout, ledger_file, placement_decision, releases_file};
 use berth_git::{Entry, EntryKind, HashedBlob, TreeId, Writer};
 
-/// The entries of the branch's root that are berth's, and the trees of the clusters' folders.
+/// Berth's entries of the branch's root, and the trees of the clusters' folders.
 pub(super) struct Written {
     pub(super) entries: Vec<Entry>,
     pub(super) trees: Map<String, TreeId>,
 }
 
-/// The new entries of paths below one of berth's folders; none where a path goes.
+/// The new entries of paths below one of berth's folders; `None` removes a path.
 type Edits = BTreeMap<String, Option<EntryKind>>;
 
-/// The decisions that are written at a time.
+/// The number of decisions written at a time.
 const AT_ONCE: usize = 512;
 
 pub(super) fn write(
@@ -28,7 +28,7 @@ pub(super) fn write(
     current: Option<&CurrentState>,
     next: &State,
 ) -> Result<Written, PublishError> {
-    // What others changed on the branch is not gone on from.
+    // Ignores the current state if others changed the branch.
     let current = current.filter(|current| current.foreign.is_empty());
     let nothing = State::default();
     let before = current.map_or(&nothing, |current| &current.state);
@@ -97,7 +97,7 @@ fn decisions(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Ed
     let mut edits = Edits::new();
     let changes: Vec<_> = before.decisions.changes(&next.decisions).collect();
     writer.progress().begin_of("building the decisions", changes.len());
-    // A part at a time, so that not all texts are in memory.
+    // Written in parts, so that not all texts are in memory at once.
     for part in changes.chunks(AT_ONCE) {
         let lists = part.iter().filter_map(|one| one.after).map(|decision| &decision.picks);
         let shared = shared_by_several(lists);

@@ -1,7 +1,6 @@
-//! The commits that this machine made or proved, by id: the file `berth/trusted` in the repository's own folder.
+//! The ids of commits that this machine made or proved, in the file `berth/trusted` of the repository's own folder.
 //!
-//! A file, not a ref: refs can be pushed and are copied by mirrors, while nobody can push a file. Losing the file
-//! costs proofs, and nothing else.
+//! A file, not a ref: refs can be pushed and mirrored, a file cannot. Losing the file only costs proofs.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -14,21 +13,21 @@ const FILE: &str = "trusted";
 const TITLE: &str =
     "# Commits that berth made or proved here, newest first. Without this file they are proved again.\n";
 
-/// Ids kept for each ref. More than one, since a commit that lost a race is never pointed at.
+/// The number of ids kept for each ref. More than one, since a commit that lost a race never becomes the tip.
 const MOST: usize = 16;
 
-/// In place of a ref's name: the rendered commits with which passes ended. Unlike a commit that was merely made,
-/// such a one was the branch's tip, and the branch only goes forward from it.
+/// Stands in place of a ref's name for the rendered commits at the ends of passes. Unlike other remembered commits,
+/// these were the branch's tip, and the branch must always contain them.
 pub(crate) const IN_FORCE: &str = "in-force";
 
-/// The commits remembered for one ref, newest first.
+/// Returns the commits remembered for one ref, newest first.
 pub fn remembered(repo: &Repo, name: &str) -> Vec<CommitId> {
     lines(repo).into_iter().filter(|(_, of)| of == name).map(|(id, _)| id).collect()
 }
 
-/// Adds a commit. A file that cannot be written costs a proof later, so that is no error.
+/// Remembers a commit. A file that cannot be written is no error: it only costs a proof later.
 pub fn remember(repo: &Repo, name: &str, commit: CommitId) {
-    // Held until the end: two daemons of one repository would else undo each other's lines.
+    // Locked until the end: otherwise two daemons of one repository would overwrite each other's lines.
     let _turn = take_turn(&file(repo));
     let mut known = lines(repo);
     if known.iter().find(|(_, of)| of == name).is_some_and(|(id, _)| *id == commit) {
@@ -48,7 +47,7 @@ pub fn remember(repo: &Repo, name: &str, commit: CommitId) {
     let _ = own_files::replace(&file(repo), &text);
 }
 
-/// Waits for others who change the file. Where no lock can be had, the change is made without one.
+/// Waits for other processes that change the file. Returns `None` if it cannot be locked; the change is made anyway.
 fn take_turn(target: &Path) -> Option<File> {
     fs::create_dir_all(target.parent()?).ok()?;
     let lock = File::create(target.with_extension("lock")).ok()?;

@@ -1,8 +1,8 @@
-//! Trailers that a proof takes as given → what they may say at most, by the parent commit, the source history and
-//! the settings expected.
+//! Bounds on the trailers that a proof uses as inputs, from the parent commit, the source's history and the expected
+//! settings.
 //!
-//! A commit that was computed from a lie is proven as well as any other: the lie is one of its inputs. So each
-//! trailer that is an input is compared with what the commits before it leave possible.
+//! A commit computed from a false input is proven like any other, since the false input is part of it. So each
+//! trailer that is an input is checked against the possibilities that earlier commits leave.
 
 use crate::inputs::gate_inputs::{self, Basis};
 use crate::inputs::moment::MOST_AHEAD_SECONDS;
@@ -15,7 +15,7 @@ use berth_git::{CommitId, CommitInfo, GitError, Repo};
 /// The folder of access rules.
 const RULES_FOLDER: &[u8] = b"access";
 
-/// The limits on removals that a commit must have been made with, or stricter ones.
+/// The limits on removals that a commit must have used, or stricter ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum ExpectedLimits {
     /// The limits of the commit before it.
@@ -25,32 +25,32 @@ pub enum ExpectedLimits {
     Any,
 }
 
-/// Settings that no commit can vouch for.
+/// The expected settings, which a commit itself cannot prove.
 #[derive(Clone, Debug)]
 pub struct Expected {
     pub clock: Timestamp,
     pub limits: ExpectedLimits,
     /// The name of the fleet. `None` accepts every name.
     pub fleet: Option<String>,
-    /// Tips of which a source commit must be part. Empty accepts every source commit.
+    /// Tips that must contain a source commit. Empty accepts every source commit.
     pub sources: Vec<CommitId>,
 }
 
 impl Expected {
-    /// Nothing but what the commits themselves say.
+    /// Expects nothing beyond the commits themselves.
     pub fn at(clock: Timestamp) -> Expected {
         Expected { clock, limits: ExpectedLimits::default(), fleet: None, sources: Vec::new() }
     }
 }
 
-/// The claims of a commit beyond its bounds, and the first commit that is missing to tell.
+/// The claims of a commit that exceed its bounds, and the first missing commit, without which some are unknown.
 #[derive(Debug, Default)]
 pub struct Bounds {
     pub findings: Vec<String>,
     pub missing: Option<(&'static str, CommitId)>,
 }
 
-/// A commit with what it claims.
+/// A commit with its claims.
 #[derive(Clone, Copy, Debug)]
 pub struct Claims<'a> {
     pub info: &'a CommitInfo,
@@ -58,7 +58,7 @@ pub struct Claims<'a> {
     pub facts: &'a Map<String, Shared<ClusterStatus>>,
 }
 
-/// Compares a commit's trailers and facts with what its parent, its source and the settings allow.
+/// Checks a commit's trailers and facts against its parent, its source and the settings.
 pub fn check(
     repo: &Repo,
     expected: &Expected,
@@ -70,8 +70,8 @@ pub fn check(
     Ok(check.bounds)
 }
 
-/// Names limits that are looser than those of a daemon without any flag, where none names those to expect: the commit
-/// before may have had the same, and then they are no claim.
+/// Describes limits looser than the defaults, if no limits are expected: the previous commit may have had the same,
+/// so they are not a finding.
 pub fn loose_limits(expected: &Expected, trailers: &Trailers) -> Option<String> {
     let (limits, own) = (Basis::of_trailers(trailers)?.limits, Limits::default());
     (expected.limits == ExpectedLimits::AsBefore && limits.is_looser_than(&own)).then(|| {
@@ -82,7 +82,7 @@ pub fn loose_limits(expected: &Expected, trailers: &Trailers) -> Option<String> 
     })
 }
 
-/// A comparison under way.
+/// A check in progress.
 struct Check<'a> {
     repo: &'a Repo,
     expected: &'a Expected,
@@ -143,7 +143,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// No daemon takes a source commit from further ahead of its clock, so none decides for a moment long before it.
+    /// A daemon refuses a source commit dated far ahead of its clock, so the decision's moment cannot be long before
+    /// that date.
     fn source_date(&mut self, source: CommitId) -> Result<(), GitError> {
         let Some(now) = self.claims.trailers.now.filter(|_| self.repo.has_commit(source)) else {
             return Ok(());
@@ -173,7 +174,7 @@ impl Check<'_> {
         }
     }
 
-    /// The labels that members reported are those that the daemon lets them report.
+    /// Members may only report labels that the daemon allows.
     fn labels(&mut self) {
         let Claims { trailers, facts, .. } = self.claims;
         let given = match &self.expected.limits {
@@ -192,7 +193,7 @@ impl Check<'_> {
         }
     }
 
-    /// A silence that a decision reads began before the moment of the decision, and so did its freeze.
+    /// A silence or freeze in the facts must begin before the decision's moment.
     fn silences(&mut self) {
         let Claims { trailers, facts, .. } = self.claims;
         let Some(now) = trailers.now else { return };
@@ -203,7 +204,7 @@ impl Check<'_> {
         }
     }
 
-    /// The source comes after the parent's; so do, up to the source, what was processed before and the rules.
+    /// The source must descend from the parent's source. The processed commit and the rules must lie between the two.
     fn follows(&mut self, source: CommitId, basis: &Basis, current: &CurrentState) -> Result<(), GitError> {
         let Some(before) = current.trailers.source else { return self.begins(source, basis) };
         let ids = [("parent's source", Some(before)), ("source", Some(source))];
@@ -228,7 +229,7 @@ impl Check<'_> {
         if since != source {
             return Ok(());
         }
-        // The same source again: the rules stay those that came before it.
+        // For an unchanged source, the rules stay those of the earlier commit.
         let inherited = gate_inputs::rules_of(&current.trailers, before);
         if before == source {
             if basis.rules != inherited {
@@ -249,7 +250,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// After an import, which has no source, what was processed and the rules are of the source branch.
+    /// After an import, which has no source, the processed commit and the rules must be on the source branch.
     fn begins(&mut self, source: CommitId, basis: &Basis) -> Result<(), GitError> {
         for (trailer, id) in [(PROCESSED, basis.since), (RULES, basis.rules)] {
             let Some(id) = id else { continue };
@@ -265,7 +266,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// A commit that a daemon can have processed between two others: it stood at the source branch's tip.
+    /// Checks that a daemon can have processed a commit between two others: it was the source branch's tip.
     fn between(
         &mut self,
         trailer: &str,
@@ -289,13 +290,13 @@ impl Check<'_> {
     }
 }
 
-/// Reports whether a commit is one of the first parents from a newer one down to an older one.
+/// Reports whether a commit is among the first parents between a newer and an older one.
 fn is_tip(repo: &Repo, newer: CommitId, older: CommitId, id: CommitId) -> Result<bool, GitError> {
     for commit in repo.first_parents(newer) {
         if commit.id == id {
             return Ok(true);
         }
-        // A merge may have left the line of the older one.
+        // A merge may have left the older commit's line.
         if commit.id == older || !repo.is_same_or_after(commit.id, id)? {
             return Ok(false);
         }

@@ -1,16 +1,16 @@
-//! Two commits → their differences, in the words of a report.
+//! Lists the differences of two commits, in the words of a report.
 
 use std::fmt;
 
 use crate::publish::Trailers;
 use berth_git::{CommitId, CommitInfo, GitError, Repo};
 
-/// A difference between a commit and the result of its inputs.
+/// A difference between a commit and the one computed from its inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
     /// A file of the tree.
     Path(String),
-    /// The first line of the message that is another one.
+    /// The first differing line of the message.
     Message {
         line: usize,
         committed: String,
@@ -21,27 +21,27 @@ pub enum Difference {
         computed: i64,
     },
     Parents(usize),
-    /// Something else in the commit's header, such as a committer who is not the author.
+    /// A difference in the commit's header, such as a committer who is not the author.
     Header,
-    /// The inputs give what the parent already has: no commit would have been made.
+    /// The inputs give the parent's state, so no commit would have been made.
     Nothing,
-    /// The inputs are refused.
+    /// Berth refuses the inputs.
     Refused(String),
-    /// The commit says that it was imported, but is not a first commit as berth makes it.
+    /// The commit claims to be an import, but is not a first commit as berth makes it.
     NoRoot,
-    /// The commit begins the branch, but only this import may.
+    /// The commit begins the branch, but only the named import may.
     OtherRoot(CommitId),
-    /// The commit was imported, but nothing says that this import is the one to trust.
+    /// The commit is an import, but no ref or setting pins it.
     UnpinnedRoot(CommitId),
     /// The commit does not name its source.
     NoSource,
-    /// A trailer claims what the commits before it, the source history or the settings rule out.
+    /// A trailer contradicts earlier commits, the source's history or the settings.
     Claim(String),
 }
 
 impl Difference {
-    /// Reports whether the next commit would be made from something else than what the inputs give. The summary's
-    /// words, the committer and a date within its bounds are read by people only.
+    /// Reports whether the next commit would be computed from a wrong value. The summary's words, the committer and a
+    /// date within its bounds are only for people.
     pub(crate) fn is_of_substance(&self) -> bool {
         match self {
             Difference::Message { line: _, committed, computed } => {
@@ -88,7 +88,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Everything that differs. Never empty for two different commits.
+/// Returns all differences. Never empty for two different commits.
 pub fn compare(
     repo: &Repo,
     committed: &CommitInfo,

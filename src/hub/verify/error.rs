@@ -1,10 +1,10 @@
-//! The reasons why a proof reaches no verdict.
+//! The reasons why a proof has no verdict.
 
 use crate::next_commit::NextCommitError;
 use crate::publish::PublishError;
 use berth_git::GitError;
 
-/// No verdict could be reached at all.
+/// The proof reached no verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum VerifyError {
     #[error("`{base}` is not before `{tip}` on its branch")]
@@ -18,7 +18,7 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
-    /// Returns the hint for a person, where there is one.
+    /// Returns the hint, if the error has one.
     pub fn hint(&self) -> Option<String> {
         match self {
             VerifyError::NotBefore { .. } => {

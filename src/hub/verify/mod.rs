@@ -1,10 +1,10 @@
-//! Generated commits → proofs: each is computed again from its source, its parent, its facts and its
-//! trailers, and compared whole.
+//! Proofs of generated commits: each is computed again from its source, parent, facts and trailers, and compared
+//! completely.
 //!
-//! - [`select`]: the commits of a range. [`proof`]: a commit computed again. [`compare`]: differences.
-//! - [`bounds`]: limits of trailers that no computation gives. [`trust`]: the trust in a tip.
+//! - [`select`]: the commits of a range. [`proof`]: computes a commit again. [`compare`]: differences. [`bounds`]:
+//!   bounds of trailers that cannot be computed. [`trust`]: the trust in a tip.
 //!
-//! Proofs write nothing to the repository and trust no cache. Only [`trust`] remembers what it proved.
+//! Proofs write nothing to the repository and use no cache. Only [`trust`] remembers proven commits.
 
 pub mod bounds;
 pub mod compare;

@@ -1,7 +1,7 @@
 //! The proof of a rendered commit: its inputs must give exactly this commit.
 //!
-//! Inputs are the source commit and the facts that the commit names and holds, the trailers, and the state of its
-//! parent. The identity is taken from the commit, since nothing determines it. Trailers that are inputs have
+//! The inputs are the source commit and the facts that the commit names and contains, its trailers, and its parent's
+//! state. The identity is taken from the commit, since nothing determines it. Trailers that are inputs have
 //! [`bounds`].
 
 use super::bounds::{self, Claims, Expected};
@@ -19,25 +19,25 @@ use berth_git::{CommitId, CommitInfo, GitError, Identity, Repo, Scratch, TreeId}
 pub struct Proof {
     pub commit: CommitId,
     pub subject: String,
-    /// The sequence number in the trailers of berth's commits.
+    /// The sequence in the trailers, if the commit is berth's.
     pub seq: Option<u64>,
     pub source: Option<CommitId>,
     pub verdict: Verdict,
-    /// Settings that weaken the gate. They may be meant, so that they fail no proof.
+    /// Settings that weaken the gate. They may be intended, so they do not fail the proof.
     pub notes: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Its inputs give this commit, to the last byte.
+    /// The inputs give this commit, to the last byte.
     Proven,
-    /// The first commit of its branch, which an import wrote from a live hub: all others are proven from it.
-    /// It can only be trusted, and is where it is the one that was pinned.
+    /// The branch's first commit, imported from a live hub. All others are proven from it. It can only be trusted, if
+    /// it is pinned.
     Root(String),
     Differs(Vec<Difference>),
-    /// Made by somebody else: these of the paths that are berth's alone it changed.
+    /// A foreign commit, with the paths of berth's that it changed.
     Foreign(Vec<String>),
-    /// Something it was made from is not in this repository.
+    /// An input is missing in this repository.
     Missing(String),
 }
 
@@ -52,7 +52,7 @@ impl Verdict {
         }
     }
 
-    /// Reports whether the commit holds anything that its inputs do not account for.
+    /// Reports whether the commit contains anything that its inputs do not explain.
     pub fn is_failed(&self) -> bool {
         match self {
             Verdict::Differs(_) => true,
@@ -62,25 +62,25 @@ impl Verdict {
     }
 }
 
-/// Computes commits of one repository again, in a scratch repository.
+/// Computes one repository's commits again, in a scratch repository.
 #[derive(Debug)]
 pub struct Verifier<'r> {
     repo: &'r Repo,
     refs: &'r Refs,
     scratch: Scratch,
-    /// The one import that is trusted; `None` for none at all.
+    /// The only trusted import; `None` trusts no import.
     root: Option<CommitId>,
     expected: Expected,
 }
 
 impl<'r> Verifier<'r> {
-    /// `refs` as the daemon had them: the branch's name can stand in a message.
+    /// `refs` must be those of the daemon, because a message may contain the branch's name.
     pub fn new(repo: &'r Repo, refs: &'r Refs, expected: Expected) -> Result<Verifier<'r>, VerifyError> {
         let root = repo.read_ref(&refs.root)?;
         Ok(Verifier { repo, refs, scratch: repo.scratch()?, root, expected })
     }
 
-    /// Trusts this import, whatever the repository's own ref says.
+    /// Trusts this import instead of the one pinned in the repository.
     #[must_use]
     pub fn trusting(mut self, root: CommitId) -> Verifier<'r> {
         self.root = Some(root);
@@ -139,7 +139,7 @@ impl<'r> Verifier<'r> {
             differences.push(Difference::Nothing);
             return Ok(Verdict::Differs(differences.into_iter().chain(paths).collect()));
         };
-        // Inputs do not determine the signature.
+        // The signature is not determined by the inputs.
         if computed.commit == self.repo.unsigned_id(info.id)? {
             return Ok(match (differences.is_empty(), bounds.missing) {
                 (false, _) => Verdict::Differs(differences),
@@ -157,7 +157,7 @@ impl<'r> Verifier<'r> {
         Ok(Verdict::Differs(differences))
     }
 
-    /// Ends the proof of a commit that was imported from a hub.
+    /// Ends the proof of an imported commit.
     fn pass_over_import(&self, info: &CommitInfo) -> Result<(), Early> {
         let Some((from, is_root)) = publish::import::import_of(self.repo, info)? else { return Ok(()) };
         Err(Early::Verdict(match self.root {
@@ -189,7 +189,7 @@ impl<'r> Verifier<'r> {
         Ok(Some(publish::read_current_at(self.repo, &self.refs.rendered, *parent)?))
     }
 
-    /// Makes the commit again.
+    /// Computes the commit again.
     fn compute(
         &self,
         info: &CommitInfo,
@@ -212,7 +212,7 @@ impl<'r> Verifier<'r> {
     }
 }
 
-/// The end of a proof before its last stage.
+/// The early end of a proof.
 enum Early {
     Verdict(Verdict),
     Failed(VerifyError),
@@ -240,7 +240,7 @@ impl From<VerifyError> for Early {
     }
 }
 
-/// A state that berth would refuse is a difference.
+/// A state that berth refuses counts as a difference.
 impl From<PublishError> for Early {
     fn from(error: PublishError) -> Early {
         match error {

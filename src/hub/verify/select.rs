@@ -1,10 +1,10 @@
-//! A commit, a branch or a range → the commits to prove, oldest first, along first parents.
+//! Selects the commits to prove from a commit, branch or range: oldest first, along first parents.
 
 use super::error::VerifyError;
 use berth_git::{CommitId, Repo};
 
-/// A branch or `A..B` names all its commits, any other revision only its own. Either end of a range may be
-/// left out: it begins with the branch, and ends with `rendered`.
+/// Selects all commits of a branch or of `A..B`, and a single one for any other revision. Either end of a range may
+/// be omitted: it begins with the branch, and ends with `rendered`.
 pub fn select(repo: &Repo, wanted: &str, rendered: &str) -> Result<Vec<CommitId>, VerifyError> {
     let Some((base, tip)) = wanted.split_once("..") else {
         let tip = repo.require(wanted)?;
@@ -29,12 +29,12 @@ fn is_branch(repo: &Repo, name: &str) -> bool {
     full.iter().any(|full| full.starts_with("refs/") && repo.read_ref(full).is_ok_and(|id| id.is_some()))
 }
 
-/// First parents from `tip` back to `after`, which is not among them.
+/// Returns the first parents from `tip` back to `after`, without `after`.
 fn line(repo: &Repo, after: Option<CommitId>, tip: CommitId) -> Result<Vec<CommitId>, VerifyError> {
     let mut commits = Vec::new();
     let mut next = Some(tip);
     while let Some(commit) = next.filter(|commit| Some(*commit) != after) {
-        // A shallow clone ends somewhere.
+        // The boundary of a shallow clone.
         if commit != tip && !repo.has_commit(commit) {
             break;
         }

@@ -1,9 +1,8 @@
 //! Trust in a rendered branch's tip.
 //!
 //! A tip is trusted if this machine made or proved it before, if an allowed key signed it for this fleet, or if it is
-//! proven now, commit by commit along first parents, from the last commit that is trusted. Commits of others, which do
-//! not claim to be berth's, are passed over: nothing is taken from them. Trusting a commit means trusting the history
-//! that it names.
+//! proven now, commit by commit along first parents, from the last trusted commit. Foreign commits, which do not
+//! claim to be berth's, are skipped: nothing is taken from them. Trusting a commit includes its history.
 
 use berth_git::protocol::Refs;
 use std::collections::BTreeSet;
@@ -21,22 +20,22 @@ use berth_engine::gate::Limits;
 use berth_git::signature::AllowedSigners;
 use berth_git::{CommitId, CommitInfo, GitError, Repo};
 
-/// Commits that a machine without any memory of a branch proves.
+/// The number of commits proven on a machine that does not know the branch.
 pub const DEPTH: usize = 3;
 
-/// Faults of a commit that are named in one line.
+/// The number of a commit's faults named in a message.
 const MOST_FAULTS: usize = 3;
 
-/// The settings that say whom to believe. From flags and environment only.
+/// The settings that establish trust. Set by flags and environment only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anchors {
     /// The keys that may sign generated commits.
     pub keys: Option<AllowedSigners>,
     /// The name of the fleet.
     pub fleet: Option<String>,
-    /// A commit to trust, whatever is known of it.
+    /// A commit to trust without a proof.
     pub root: Option<CommitId>,
-    /// The number of commits to prove where nothing is known.
+    /// The number of commits to prove if the branch is unknown.
     pub depth: usize,
 }
 
@@ -46,45 +45,45 @@ impl Default for Anchors {
     }
 }
 
-/// The tip in question, and what it is compared with.
+/// The tip in question, with the inputs of the decision.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     pub tip: CommitId,
     pub refs: &'a Refs,
     pub anchors: &'a Anchors,
     pub clock: Timestamp,
-    /// The tip of the source branch. `None` where the source may go back.
+    /// The tip of the source branch. `None` if the source may go back.
     pub source: Option<CommitId>,
     pub limits: &'a Limits,
-    /// The branch need not contain the commits that were trusted before.
+    /// The branch need not contain earlier trusted commits.
     pub allow_rewritten: bool,
 }
 
-/// The reason to go on from a tip.
+/// The reason to trust a tip.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Made or proven here before, or signed.
+    /// The tip was made or proven here before, or signed.
     ClusterRefCache,
-    /// Proven now, in so many steps.
+    /// Proven now, with this number of proofs.
     Proven(usize),
-    /// Nothing was known of the branch. The newest commits were proven, and the one named is trusted as it is, with
-    /// its history; `None` where the proofs go back to the first commit.
+    /// The branch was unknown. The newest commits were proven, and the named one is trusted with its history; `None`
+    /// if the proofs reach the first commit.
     FirstSight { proven: usize, from: Option<CommitId> },
 }
 
-/// A tip that nobody vouches for.
+/// A tip that is not trusted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{name}` is at {tip}, which is not trusted: {why}")]
 pub struct Untrusted {
     pub name: String,
     pub tip: CommitId,
     pub why: String,
-    /// The last commit of the branch that is.
+    /// The last trusted commit of the branch.
     pub last: Option<CommitId>,
 }
 
 impl Trust {
-    /// The note for a person.
+    /// Returns the note for the log, if there is one.
     pub fn note(&self, name: &str) -> Option<String> {
         match self {
             Trust::FirstSight { proven, from: Some(from) } => Some(format!(
@@ -102,7 +101,7 @@ impl Trust {
 }
 
 impl Untrusted {
-    /// The way back.
+    /// Returns the hint.
     pub fn hint(&self) -> String {
         let Untrusted { name, tip, last, .. } = self;
         let believe =
@@ -118,8 +117,8 @@ impl Untrusted {
     }
 }
 
-/// Reports whether what a small ref of berth's says may be believed: this machine wrote it, an allowed key signed it,
-/// or nothing is known here that could speak against it.
+/// Reports whether the content of one of berth's small refs is trusted: this machine wrote it, an allowed key signed
+/// it, or nothing here could contradict it.
 pub(crate) fn believes(repo: &Repo, refs: &Refs, name: &str, anchors: &Anchors) -> Result<bool, GitError> {
     let Some(commit) = repo.read_ref(name)? else { return Ok(true) };
     // A ref may point to a tag or a blob.
@@ -131,7 +130,7 @@ pub(crate) fn believes(repo: &Repo, refs: &Refs, name: &str, anchors: &Anchors) 
         || anchors.keys.is_none() && anchors.root.is_none() && remembered(repo, &refs.rendered).is_empty())
 }
 
-/// Answers, and remembers a tip that is trusted.
+/// Decides, and remembers a trusted tip.
 pub fn judge(repo: &Repo, question: &Question<'_>) -> Result<Result<Trust, Untrusted>, VerifyError> {
     let answer = ask(repo, question)?;
     if answer.is_ok() {
@@ -140,7 +139,7 @@ pub fn judge(repo: &Repo, question: &Question<'_>) -> Result<Result<Trust, Untru
     Ok(answer)
 }
 
-/// Answers, and remembers nothing.
+/// Decides, and remembers nothing.
 pub fn ask(repo: &Repo, question: &Question<'_>) -> Result<Result<Trust, Untrusted>, VerifyError> {
     if remembered(repo, &question.refs.rendered).first() == Some(&question.tip) {
         return Ok(Ok(Trust::ClusterRefCache));
@@ -157,14 +156,14 @@ pub(crate) fn is_signed(
     keys.map_or(Ok(false), |keys| Ok(repo.vouch(commit, keys)?.is_ok()))
 }
 
-/// The first parents from the tip down to the newest commit that was trusted before.
+/// The first parents from the tip down to the newest commit trusted before.
 struct Line<'q> {
     repo: &'q Repo,
     question: &'q Question<'q>,
     tip: CommitInfo,
     /// The commits that claim to be berth's, newest first.
     claims: Vec<CommitId>,
-    /// The newest commit that an allowed key signed, and how many claims come after it.
+    /// The newest commit that an allowed key signed, and the number of claims after it.
     signed: Option<(CommitId, usize)>,
     end: End,
 }
@@ -172,13 +171,13 @@ struct Line<'q> {
 /// The end of the walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// At a commit that this machine made or proved, or was told to trust.
+    /// A commit that this machine made or proved, or that a setting trusts.
     Trusted(CommitId),
-    /// At the branch's first commit.
+    /// The branch's first commit.
     First,
-    /// At the boundary of a shallow clone.
+    /// The boundary of a shallow clone.
     Cut,
-    /// After more commits than anybody makes.
+    /// The limit of the walk, beyond any real history.
     TooLong,
 }
 
@@ -187,7 +186,7 @@ impl<'q> Line<'q> {
         let trusted: BTreeSet<CommitId> = known(repo, question).collect();
         let mut line = Line::walk(repo, question, &trusted)?;
         if !matches!(line.end, End::Trusted(_)) && !trusted.is_empty() {
-            // An older state, which is part of what was trusted.
+            // An older state, whose commit is part of trusted history.
             let here = trusted.iter().filter(|id| repo.has_commit(**id));
             let older =
                 here.flat_map(|id| repo.first_parents(*id).take(LONGEST_WALK)).map(|commit| commit.id);
@@ -212,7 +211,7 @@ impl<'q> Line<'q> {
             if let Some(trailers) = &trailers {
                 let fleet = question.anchors.fleet.as_deref();
                 if signed.is_none()
-                    // A commit without a name may be from before fleets had any.
+                    // A commit without a fleet's name may predate the names.
                     && trailers.fleet().is_none_or(|named| fleet.is_none_or(|fleet| named == fleet))
                     && is_signed(repo, commit.id, question.anchors.keys.as_ref())?
                 {
@@ -277,7 +276,7 @@ impl<'q> Line<'q> {
         Expected { clock: *clock, limits, fleet: anchors.fleet.clone(), sources }
     }
 
-    /// Proves the newest claims, oldest first, from a commit that is trusted.
+    /// Proves the newest claims, oldest first, from a trusted commit.
     fn prove(&self, from: Option<CommitId>, newest: usize) -> Result<Result<Trust, Untrusted>, VerifyError> {
         let limits = ExpectedLimits::Given(self.question.limits.clone());
         Ok(match self.prove_newest(from, newest, limits, false)? {
@@ -287,7 +286,7 @@ impl<'q> Line<'q> {
         })
     }
 
-    /// The number of proofs, and the commit that they begin after.
+    /// Returns the number of proofs, and the commit after which they begin.
     fn prove_newest(
         &self,
         mut from: Option<CommitId>,
@@ -302,7 +301,7 @@ impl<'q> Line<'q> {
         let (mut proven, mut last) = (0, from);
         for claim in self.claims.iter().take(newest).rev() {
             let proof = verifier.prove(*claim)?;
-            // A shallow clone lacks source commits, too.
+            // A shallow clone also lacks source commits.
             if is_first_sight && self.repo.is_shallow() && matches!(proof.verdict, Verdict::Missing(_)) {
                 (proven, from) = (0, Some(*claim));
             } else if let Some(why) = fault(&proof) {
@@ -316,11 +315,11 @@ impl<'q> Line<'q> {
         Ok(Ok((proven, from)))
     }
 
-    /// Proves as many commits as were asked for and can be computed here.
+    /// Proves the requested number of commits, as far as they can be computed here.
     fn first_sight(&self) -> Result<Result<Trust, Untrusted>, VerifyError> {
         let mut provable = self.claims.len();
         let first = self.repo.commit(*self.claims.last().unwrap_or(&self.question.tip))?;
-        // The oldest one of a shallow clone has no parent here, and an import has no inputs.
+        // A shallow clone's oldest commit has no parent here, and an import has no inputs.
         let is_import = matches!(publish::import::import_of(self.repo, &first)?, Some((_, true)));
         if self.end != End::First || is_import {
             provable -= 1;
@@ -337,12 +336,12 @@ impl<'q> Line<'q> {
     }
 }
 
-/// The commits to trust before any proof.
+/// Returns the commits trusted without a proof.
 fn known<'q>(repo: &Repo, question: &'q Question<'_>) -> impl Iterator<Item = CommitId> + use<'q> {
     remembered(repo, &question.refs.rendered).into_iter().chain(question.anchors.root)
 }
 
-/// The fault of a commit, beyond the words that only people read.
+/// Returns the fault of a commit, ignoring differences that only people read.
 fn fault(proof: &Proof) -> Option<String> {
     match &proof.verdict {
         Verdict::Proven | Verdict::Root(_) => None,

@@ -1,7 +1,7 @@
-//! A kubeconfig and a context → a client for one API server, with time limits.
+//! Builds a client for one API server from a kubeconfig and a context, with time limits.
 //!
-//! A kubeconfig is full of secrets: of what is wrong with one only the kind of fault and its place are
-//! told, and of an address never what stands before its host.
+//! A kubeconfig is full of secrets. So an error names only the kind and place of a fault, and never the part of an
+//! address before its host.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,8 +30,8 @@ pub struct Access {
 /// The folder in which the kubelet puts a pod's credentials.
 const POD: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
-/// Connects a member that writes, and names its server. Without a kubeconfig it uses the pod's credentials,
-/// if there are some. The client retries nothing by itself.
+/// Connects a member that writes. Returns the client and its server's address. Without a kubeconfig, uses the pod's
+/// credentials, if there are any. The client itself retries nothing.
 pub(super) async fn connect_member(access: &Access) -> Result<(Client, String), LiveError> {
     let named = access.kubeconfig.is_some() || access.context.is_some();
     let elsewhere = named || std::env::var_os("KUBECONFIG").is_some();
@@ -50,8 +50,8 @@ pub(super) async fn connect_member(access: &Access) -> Result<(Client, String), 
     finish(config, access, "the default locations", None)
 }
 
-/// Builds a kubeconfig from a pod's own credentials, and names their folder. `None` outside of a pod. The
-/// token is named by its file, because the kubelet replaces it.
+/// Builds a kubeconfig from a pod's own credentials. Returns it with their folder, or `None` outside of a pod. It
+/// names the token's file instead of the token, because the kubelet replaces it.
 fn of_pod(access: &Access) -> Option<(Kubeconfig, String)> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let (host, port) = (set("KUBERNETES_SERVICE_HOST")?, set("KUBERNETES_SERVICE_PORT")?);
@@ -90,13 +90,13 @@ fn of_pod(access: &Access) -> Option<(Kubeconfig, String)> {
     Some((kubeconfig, folder.display().to_string()))
 }
 
-/// Connects to a server, and names it.
+/// Connects to a server. Returns the client and the server's address.
 pub(super) async fn connect(access: &Access) -> Result<(Client, String), LiveError> {
     let (config, from) = configure(access).await?;
     finish(config, access, &from, Some(access.patience))
 }
 
-/// Reads the kubeconfig, and names its origin.
+/// Reads the kubeconfig. Returns it with its origin.
 async fn configure(access: &Access) -> Result<(Config, String), LiveError> {
     let (read, from) = match &access.kubeconfig {
         Some(path) => (Kubeconfig::read_from(path), path.display().to_string()),
@@ -115,7 +115,7 @@ async fn configure(access: &Access) -> Result<(Config, String), LiveError> {
         .await
         .map_err(|error| unusable(fault(&error)))?;
     if !has_proxy {
-        // Only a proxy that the kubeconfig names counts: the environment's is for other hosts.
+        // Ignores the environment's proxy, which is for other hosts. Only a proxy in the kubeconfig counts.
         config.proxy_url = None;
     }
     Ok((config, from))
@@ -131,7 +131,7 @@ fn finish(
     take_trimmed_token(&mut config.auth_info);
     config.connect_timeout = Some(access.patience);
     config.read_timeout = read;
-    // The name by which a cluster's audit log tells berth from others.
+    // A cluster's audit log shows this name.
     if let (Ok(name), Ok(value)) =
         ("user-agent".parse(), concat!("berth/", env!("CARGO_PKG_VERSION")).parse())
     {
@@ -149,8 +149,8 @@ fn finish(
     Ok((client, server))
 }
 
-/// Takes a token as kubectl does from a file that ends in a newline, which the client would send along. Who is
-/// told that the token counts no longer connects anew, which reads the file again.
+/// Reads a token file without its final newline, as kubectl does; the client would send the newline along. When the
+/// server rejects the token, the caller reconnects, which reads the file again.
 fn take_trimmed_token(auth: &mut AuthInfo) {
     let Some(file) = auth.token_file.as_ref().filter(|_| auth.token.is_none()) else { return };
     // The client reports the fault of an unreadable file.
@@ -205,7 +205,7 @@ fn fault(error: &KubeconfigError) -> String {
     }
 }
 
-/// Returns the kind of a parser's fault. The rest of a message may quote the file; names of missing fields cannot.
+/// Returns the kind of a parser's fault. The rest of its message may quote the file; names of missing fields cannot.
 fn kind_of_fault(message: &str) -> String {
     let missing = message.split_once("missing field `").and_then(|(_, rest)| rest.split_once('`'));
     match missing {

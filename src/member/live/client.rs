@@ -1,4 +1,4 @@
-//! A connected cluster: lists in pages, several at once, each within its time.
+//! A connected cluster: lists objects in pages, several lists at once, each within a time limit.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -16,7 +16,7 @@ use super::resource::{Query, Resource};
 use super::session::ApiSession;
 use berth_base::progress::Progress;
 
-/// The number of objects in one answer; kubectl's.
+/// The number of objects per page, as in kubectl.
 const PAGE: u32 = 500;
 
 /// The number of concurrent requests.
@@ -52,17 +52,17 @@ impl Host for Cluster {
 }
 
 impl Cluster {
-    /// Reads the kubeconfig. Whether the server answers shows with the first question.
+    /// Reads the kubeconfig. The first request shows whether the server answers.
     pub fn connect(access: &Access) -> Result<Cluster, LiveError> {
         Ok(Cluster { session: ApiSession::open_kubeconfig(access)?, progress: Progress::default() })
     }
 
-    /// Connects a process that runs in the cluster, perhaps: without a kubeconfig, by its pod's credentials.
+    /// Connects a process that may run in the cluster: without a kubeconfig, it uses its pod's credentials.
     pub fn connect_pod(access: &Access) -> Result<Cluster, LiveError> {
         Ok(Cluster { session: ApiSession::open(access)?, progress: Progress::default() })
     }
 
-    /// Reports to `progress` how many objects have arrived.
+    /// Reports the number of arrived objects to `progress`.
     #[must_use]
     pub fn watched(self, progress: &Progress) -> Cluster {
         Cluster { progress: progress.clone(), ..self }
@@ -89,7 +89,7 @@ impl Cluster {
             let first = group.preferred_version.or_else(|| group.versions.into_iter().next())?;
             Some(first.group_version)
         });
-        // Each name becomes a part of a path.
+        // Each name becomes a part of a request's path.
         let is_version = |version: &String| {
             let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
             Resource::new(group, version, "any", "", false).fault().is_none()
@@ -110,7 +110,7 @@ impl Cluster {
         for (version, list) in versions.iter().zip(lists) {
             match list {
                 Ok(list) => found.extend(listable(version, list)),
-                // An aggregated API whose server is down takes only its own group with it.
+                // An aggregated API whose server is down only makes its own group unavailable.
                 Err(error) if !error.is_final() => {}
                 Err(error) => return Err(error),
             }
@@ -123,7 +123,7 @@ impl Cluster {
         let mut attempt = 1;
         loop {
             match self.pages(query).await {
-                // The server keeps a continuation for some minutes only.
+                // The server keeps a continuation only for some minutes.
                 Err(LiveError::Refused { code: 410, .. }) if attempt < ATTEMPTS => attempt += 1,
                 done => return done,
             }
@@ -188,7 +188,7 @@ fn listable(version: &str, list: APIResourceList) -> impl Iterator<Item = Resour
     let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
     let (group, version) = (group.to_owned(), version.to_owned());
     list.resources.into_iter().filter_map(move |one: APIResource| {
-        // A name with a slash is a part of another resource.
+        // A name with a slash is a subresource.
         let lists = !one.name.contains('/') && one.verbs.iter().any(|verb| verb == "list");
         lists.then(|| Resource {
             group: group.clone(),

@@ -1,4 +1,4 @@
-//! Many requests, so many of them at once.
+//! Runs many requests, a limited number at once.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -6,14 +6,14 @@ use std::panic::AssertUnwindSafe;
 use futures_util::stream;
 use futures_util::{FutureExt as _, StreamExt as _};
 
-/// A task that panicked. What it said stands on standard error alone: it may quote a Secret.
+/// A task that panicked. Only standard error has the panic's message, which may quote a Secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Panicked;
 
-/// A panic in words.
+/// The message for a panic.
 pub const PANICKED: &str = "berth itself failed here: standard error says where";
 
-/// Runs tasks, so many at once, and gives their results in the tasks' order. A panic ends its own task.
+/// Runs tasks, `at_once` at a time, and returns their results in the tasks' order. A panic ends only its own task.
 pub async fn each<F, T, E>(at_once: usize, tasks: impl IntoIterator<Item = F>) -> Vec<Result<T, E>>
 where
     F: Future<Output = Result<T, E>>,
@@ -29,7 +29,7 @@ where
     done.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Runs tasks as [`each`] does, but on the runtime's own threads: the caller's is not woken for each answer.
+/// Runs tasks as [`each`] does, but on the runtime's worker threads, so that not every answer wakes the caller.
 pub(crate) async fn each_beside<F, T, E>(
     at_once: usize,
     tasks: impl IntoIterator<Item = F, IntoIter: Send + 'static>,

@@ -1,4 +1,4 @@
-//! A failed connection or request → a sentence for people, and the one thing that would help.
+//! Describes a failed connection or request in a sentence, with a hint.
 
 use std::error::Error;
 
@@ -7,7 +7,7 @@ use kube::client::AuthError;
 use super::concurrency::{PANICKED, Panicked};
 use berth_base::diag::did_you_mean;
 
-/// An answer that could not be had.
+/// A failed connection or request.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LiveError {
     #[error("no kubeconfig can be read from {from}: {why}")]
@@ -54,7 +54,7 @@ impl LiveError {
         LiveError::Unreadable { what: what.to_owned(), why: format!("at byte {}", error.column()) }
     }
 
-    /// Returns the one thing that would help.
+    /// Returns the hint, if the error has one.
     pub fn hint(&self) -> Option<String> {
         match self {
             LiveError::NoKubeconfig { .. } => {
@@ -95,7 +95,7 @@ impl LiveError {
         }
     }
 
-    /// Reports whether the whole cluster is out of reach, so that nothing else is worth a try.
+    /// Reports whether the whole cluster is unreachable, so that further requests are pointless.
     pub fn is_final(&self) -> bool {
         !matches!(
             self,
@@ -128,7 +128,7 @@ pub(crate) fn of_kube(error: &kube::Error, server: &str, what: &str, verb: &str)
     }
 }
 
-/// Describes why no client can be made, without quoting the kubeconfig.
+/// Describes why a client cannot be built, without quoting the kubeconfig.
 pub(crate) fn reason(error: &kube::Error) -> String {
     match error {
         kube::Error::Auth(error) => login(error),
@@ -155,7 +155,7 @@ fn login(error: &AuthError) -> String {
     }
 }
 
-/// Returns the innermost of a chain of errors: the outer ones only say who noticed it.
+/// Returns the innermost of a chain of errors. The outer ones only add context.
 pub fn innermost(error: &dyn Error) -> String {
     let mut last = error;
     while let Some(source) = last.source() {
@@ -164,7 +164,7 @@ pub fn innermost(error: &dyn Error) -> String {
     one_line(&last.to_string())
 }
 
-/// Returns a text with single spaces in place of line breaks and the like.
+/// Joins the words of a text with single spaces.
 pub fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

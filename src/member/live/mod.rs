@@ -1,13 +1,12 @@
-//! A live cluster's API server → plain objects. The member's Kubernetes backend, `apply`, `cluster_events`,
-//! `cluster_lease` and `cluster_objects`, which write, are the only others that name the `kube` crate.
+//! Reads plain objects from a live cluster's API server. Besides this module, only the writing ones name the `kube`
+//! crate: `apply`, `cluster_events`, `cluster_lease`, `cluster_objects` and the Kubernetes backend of `sync`.
 //!
-//! - [`access`]: a kubeconfig and a context → a client. `session`: the client with the runtime and the time limit of
-//!   every answer, for all that talk to an API server.
-//! - [`client`]: lists in pages, some at once by [`concurrency`]. [`error`]: what went wrong, in sentences.
-//!   [`resource`]: what can be asked for. [`rights`]: what the account may do.
+//! - [`access`]: builds a client from a kubeconfig and a context. `session`: the client, the runtime and the time
+//!   limit of an answer, shared by all that talk to an API server.
+//! - [`client`]: lists in pages, some at once through [`concurrency`]. [`error`]: error messages. [`resource`]:
+//!   requests. [`rights`]: an account's rights.
 //!
-//! Whoever asks does so through [`Host`], so that it can be asked about without a cluster. Nothing is
-//! ever written to a cluster from here.
+//! Callers use the trait [`Host`], so that tests need no cluster. This module never writes to a cluster.
 
 pub mod access;
 pub mod client;
@@ -26,7 +25,7 @@ pub use client::Cluster;
 pub use error::LiveError;
 pub use resource::{Query, Resource};
 
-/// A cluster that can be asked what it holds.
+/// A source of a cluster's objects.
 pub trait Host {
     /// Returns the address of the API server.
     fn server(&self) -> &str;

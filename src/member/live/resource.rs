@@ -4,7 +4,7 @@ use std::fmt;
 
 use berth_base::meta::names::{is_dns_1035_label, is_dns_label, is_dns_subdomain};
 
-/// A kind of objects, as its server calls it.
+/// A kind of objects, with the server's names for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Resource {
     /// The API group; empty for the core group.
@@ -28,8 +28,8 @@ impl Resource {
         if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
     }
 
-    /// Returns the reason not to send this resource's name. Strangers choose its parts, which become parts of
-    /// a path: a slash or dots would ask for something else.
+    /// Returns the reason not to send this resource's name. Its parts come from others and become parts of a path,
+    /// where a slash or dots would request something else.
     pub fn fault(&self) -> Option<String> {
         let Resource { group, version, plural, .. } = self;
         if !group.is_empty() && !is_dns_subdomain(group) {
@@ -48,7 +48,7 @@ impl Resource {
         let named = name == self.plural
             || name == self.kind.to_lowercase()
             || self.short.iter().any(|short| short.to_lowercase() == name);
-        // A version may stand before the group: `deployments.v1.apps`.
+        // A version may precede the group: `deployments.v1.apps`.
         let group_fits = |group: &str| {
             group == self.group || group.strip_prefix(&format!("{}.", self.version)) == Some(&*self.group)
         };
@@ -72,7 +72,7 @@ pub struct Query {
     pub resource: Resource,
     /// `None`: all namespaces, or none for a resource without namespaces.
     pub namespace: Option<String>,
-    /// The name of the only object asked for.
+    /// The name of the only object to read.
     pub name: Option<String>,
 }
 
@@ -100,14 +100,14 @@ impl Query {
         self.resource.fault().or(namespace)
     }
 
-    /// Returns the field selector for the only object asked for, if one is.
+    /// Returns the field selector for the only object to read, if there is one.
     pub(super) fn fields(&self) -> Option<String> {
         let name = self.name.as_ref()?;
         let escape = |c: char| if ['\\', ',', '='].contains(&c) { format!("\\{c}") } else { c.to_string() };
         Some(format!("metadata.name={}", name.chars().map(escape).collect::<String>()))
     }
 
-    /// Returns the path of the collection; requires that [`Query::fault`] found none.
+    /// Returns the path of the collection. The caller has checked that [`Query::fault`] is `None`.
     pub(super) fn path(&self) -> String {
         let Resource { group, version, plural, .. } = &self.resource;
         let root =

@@ -1,4 +1,4 @@
-//! The rights of an account in a cluster, as its API server tells them. Asking changes nothing.
+//! The rights of an account in a cluster, as its API server reports them. Asking changes nothing.
 
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SelfSubjectAccessReview};
 use kube::api::{Api, PostParams};
@@ -6,15 +6,15 @@ use kube::api::{Api, PostParams};
 use super::concurrency::each;
 use super::{Cluster, LiveError};
 
-/// The number of questions that are asked at once.
+/// The number of concurrent questions.
 const AT_ONCE: usize = 4;
 
-/// A question: whether the account may do this.
+/// A right to ask about.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RightQuestion {
     pub verb: &'static str,
     pub group: String,
-    /// The kind's plural, for a part of its objects with that part: `clusterprofiles/status`.
+    /// The kind's plural, with a subresource if the right is about that: `clusterprofiles/status`.
     pub resource: String,
     /// `None`: in all namespaces.
     pub namespace: Option<String>,
@@ -23,7 +23,7 @@ pub struct RightQuestion {
 }
 
 impl Cluster {
-    /// Asks the API server all questions.
+    /// Asks the API server about all rights.
     pub fn ask_rights(&self, questions: &[RightQuestion]) -> Vec<Result<bool, LiveError>> {
         self.session.runtime.block_on(each(AT_ONCE, questions.iter().map(|one| self.has_right(one))))
     }

@@ -33,7 +33,7 @@ impl ApiServer {
         ApiServer { client, address: address.into(), access: Arc::new(access.clone()) }
     }
 
-    /// Reads the credentials anew: those of a pod change while it runs.
+    /// Reads the credentials again: those of a pod change while it runs.
     pub async fn reconnect(&mut self) -> Result<(), LiveError> {
         self.client = connect_member(&self.access).await?.0;
         Ok(())
@@ -97,7 +97,7 @@ impl ApiSession {
         ApiSession::start(Builder::new_current_thread(), server)
     }
 
-    /// Opens a session as [`ApiSession::open`] does, with a thread for tasks that run while nobody waits.
+    /// Opens a session as [`ApiSession::open`] does, with a worker thread for background tasks.
     pub fn open_with_worker(access: &Access) -> Result<ApiSession, LiveError> {
         ApiSession::start(with_worker(), ApiServer::connect(access))
     }

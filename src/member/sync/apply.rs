@@ -1,8 +1,8 @@
-//! Carries out a plan: stage by stage, every error collected, removals last.
+//! Carries out a plan: stage by stage, with all errors collected and removals last.
 //!
-//! Objects fail alone. An object waits for the namespace it stands in and the CRD that defines it where
-//! these are not there, for lower waves, and for what it depends on; a removal waits for all objects of
-//! its workload. Nothing here waits for time to pass: what cannot go on yet is left for the next sync.
+//! Objects fail independently. An object waits for its missing namespace or CRD, for lower waves, and for its
+//! dependencies; a removal waits for all objects of its workload. Nothing here waits for time to pass: the next sync
+//! continues with objects that still wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,7 +50,7 @@ fn item<'a>(desired: &'a DesiredSet, write: &'a Write) -> Option<Apply<'a>> {
     Some(Apply { desired, seen: write.seen.as_ref() })
 }
 
-/// Writes whatever waits for nothing, kinds in their order, until nothing more can go.
+/// Writes every object that waits for nothing, kinds in their order, until only waiting ones are left.
 fn write_all(
     mut left: Vec<Apply<'_>>,
     planned: Planned<'_>,
@@ -110,7 +110,7 @@ fn hold_behind(behind: Vec<(Prune, Blocker)>, done: &mut PlanResult) {
     }
 }
 
-/// Reports the objects left unwritten. It is a problem if the object that they wait for will not come by itself.
+/// Reports the unwritten objects. An object is a problem if its dependency will not appear by itself.
 fn report_waiting(
     waits: &BTreeMap<ObjectId, (ObjectId, String)>,
     failed: &BTreeSet<ObjectId>,
@@ -183,7 +183,7 @@ fn unhealthy(
     waits.map(|object| object.workload().to_owned()).collect()
 }
 
-/// Namespaces and CRDs that the folder has and the backend has not.
+/// Namespaces and CRDs that the folder has and the backend lacks.
 #[derive(Debug, Default)]
 struct MissingParents {
     namespaces: BTreeSet<ObjectId>,

@@ -1,8 +1,8 @@
-//! The order in which a folder's objects are applied: which kinds come first, and what waits for what.
+//! The order in which a folder's objects are applied: ranks of kinds, waves and dependencies.
 //!
-//! Kinds go by rank: CRDs, namespaces, what has no namespace, configuration and services, the rest,
-//! admission webhooks. Within a workload a wave waits until every lower one is there and healthy; an
-//! object waits for whatever its annotation names. Ranks order writes; waves and dependencies hold them.
+//! Kinds are ordered by rank: CRDs, namespaces, cluster-scoped objects, configuration and services, the rest,
+//! admission webhooks. Within a workload, a wave waits until every lower wave exists and is healthy; an object waits
+//! for the objects that its annotation names. Ranks only order writes; waves and dependencies hold them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,7 +33,7 @@ pub enum Rank {
     ClusterWide,
     Early,
     Rest,
-    /// Admission webhooks: once written, servers ask them before any other write.
+    /// Admission webhooks: once written, servers call them before any other write.
     Webhook,
 }
 
@@ -101,7 +101,7 @@ impl ApplyOrder {
         for object in objects {
             let text = object.annotation(WAVE).unwrap_or("0");
             match text.parse::<i64>() {
-                // Namespaces and CRDs wait for nothing: other objects need them.
+                // Namespaces and CRDs never wait: other objects need them.
                 Ok(_) if rank(&object.id) <= Rank::Namespace => {}
                 Ok(wave) => {
                     waves.entry(wave).or_default().push(object.id.clone());
@@ -161,7 +161,7 @@ impl ApplyOrder {
         self.needs.keys().filter(|id| reaches_itself(id)).cloned().collect()
     }
 
-    /// Returns the first object that this one waits for, and describes it. `is_fine` reports that an object
+    /// Returns the first object that this one waits for, with a description. `is_fine` reports whether an object
     /// exists and is healthy.
     pub(crate) fn waits_for(
         &self,

@@ -1,7 +1,7 @@
-//! A cluster's ref in a local repository → its folder's files.
+//! Reads a cluster's folder from its ref in a local repository.
 //!
-//! The ref is a commit whose tree is the folder and whose message says the sequence and the cluster. A
-//! ref that is not there, or is another cluster's, is an error: it never means an empty folder.
+//! The ref is a commit whose tree is the folder and whose message names the sequence and the cluster. A missing ref,
+//! or one of another cluster, is an error and never an empty folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -16,7 +16,7 @@ use berth_git::protocol::cluster_ref::Replaced;
 use berth_git::protocol::{Refs, read_cluster_ref};
 use berth_git::{CommitId, EntryKind, GitError, Repo, TreeId};
 
-/// The greatest depth of folders; berth writes none as deep.
+/// The greatest allowed depth of folders; berth writes none so deep.
 const DEEPEST: usize = 8;
 
 /// A cluster's folder as published.
@@ -27,19 +27,19 @@ pub struct ClusterFolder {
     pub sequence: u64,
     /// The folder's tree id.
     pub tree: String,
-    /// Every file by its path in the folder; nothing where only its objects are kept.
+    /// Every file by its path in the folder; empty if only the objects are kept.
     pub objects: BTreeMap<String, Arc<[u8]>>,
-    /// Paths in the folder that are not files, each with the reason. The objects in their places stay as they are.
+    /// Paths that are not files, each with the reason. The objects in their places stay unchanged.
     pub strange: BTreeMap<String, String>,
     /// Paths of namespaces, CRDs and volume claims whose removal is approved.
     pub allow_prune: BTreeSet<String>,
-    /// The program that applies the folder, where it is another than berth.
+    /// The program that applies the folder, if it is not berth.
     pub applier: Option<String>,
-    /// Forged folders in whose place this one is.
+    /// Forged folders that this one replaces.
     pub replaces: BTreeSet<Replaced>,
 }
 
-// The contents may be Secrets'.
+// The contents may be Secrets.
 impl fmt::Debug for ClusterFolder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ClusterFolder")
@@ -51,7 +51,7 @@ impl fmt::Debug for ClusterFolder {
     }
 }
 
-/// The content of a cluster's ref, before any file is read.
+/// The head of a cluster's ref: everything but the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FolderHead {
     pub cluster: String,
@@ -69,7 +69,7 @@ pub enum FolderError {
     NoFolder { name: String, cluster: String, hint: Option<String> },
     #[error("`{name}` was not published by berth: {message}")]
     NotOurs { name: String, message: String },
-    /// Applying a part of it would remove the rest.
+    /// Applying a part of the folder would remove the rest.
     #[error("the folder of the cluster is too large, from `{path}` on")]
     TooLarge { path: String },
     #[error(transparent)]
@@ -77,7 +77,7 @@ pub enum FolderError {
 }
 
 impl FolderError {
-    /// Returns the one thing that would help.
+    /// Returns the hint, if the error has one.
     pub fn hint(&self) -> Option<String> {
         match self {
             FolderError::NoFolder { hint, .. } => Some(hint.clone().unwrap_or_else(|| {
@@ -107,12 +107,12 @@ pub fn newest(repo: &Repo, refs: &Refs, cluster: &str) -> Result<CommitId, Folde
     )
 }
 
-/// Reads what a cluster's ref says.
+/// Reads the head of a cluster's ref.
 pub fn head(repo: &Repo, refs: &Refs, cluster: &str) -> Result<FolderHead, FolderError> {
     head_at(repo, refs, cluster, newest(repo, refs, cluster)?)
 }
 
-/// Reads what a commit says that a cluster's ref points to, or did.
+/// Reads the head of a commit that a cluster's ref points to, or did.
 pub(crate) fn head_at(
     repo: &Repo,
     refs: &Refs,
@@ -138,7 +138,7 @@ pub(crate) fn head_at(
     })
 }
 
-/// Reads a cluster's folder whole.
+/// Reads a cluster's whole folder.
 pub fn fetch(repo: &Repo, refs: &Refs, cluster: &str) -> Result<ClusterFolder, FolderError> {
     read(repo, head(repo, refs, cluster)?)
 }
@@ -161,7 +161,7 @@ pub(crate) fn list(repo: &Repo, tree: TreeId) -> Result<FolderListing, FolderErr
 }
 
 impl ClusterFolder {
-    /// Reports whether a folder that was applied is a forged one, in whose place this one is.
+    /// Reports whether the applied folder is a forged one that this one replaces.
     pub(crate) fn replaces(&self, sequence: u64, tree: &str) -> bool {
         self.replaces.iter().any(|one| one.seq == sequence && one.tree.to_string() == tree)
     }
@@ -176,7 +176,7 @@ impl FolderHead {
     }
 }
 
-/// The files of a folder, unread.
+/// The files of a folder, listed but not read.
 #[derive(Debug, Default)]
 pub(crate) struct FolderListing {
     /// Every file by its path in the folder.

@@ -1,7 +1,7 @@
-//! The choice of the commit to apply: the cluster ref's newest one if it is trusted, otherwise the last that was.
+//! Chooses the commit to apply: the cluster ref's newest one if it is trusted, otherwise the last trusted one.
 //!
-//! A commit is trusted if this berth can read it, if it is of this member's fleet and, where a file names allowed
-//! signers, if one of them signed it. The file is read anew each time, so that a removed key loses its trust.
+//! A commit is trusted if this berth can read it, it belongs to this member's fleet and, if there is a file of
+//! allowed signers, one of them signed it. The file is read each time, so that removing a key takes effect at once.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use berth_git::protocol::cluster_ref::{CLUSTER_REF_FORMAT, read_cluster_ref};
 use berth_git::signature::AllowedSigners;
 use berth_git::{CommitId, GitError, Repo};
 
-/// Decides which commits are trusted, and remembers the last one that was.
+/// Decides which commits are trusted, and remembers the last trusted one.
 #[derive(Clone, Debug, Default)]
 pub struct CommitTrust {
     allowed: Option<PathBuf>,
@@ -27,13 +27,13 @@ impl CommitTrust {
         CommitTrust { allowed, ..CommitTrust::default() }
     }
 
-    /// Trusts commits of this fleet only.
+    /// Trusts only commits of this fleet.
     #[must_use]
     pub fn of_fleet(self, fleet: FleetPin) -> CommitTrust {
         CommitTrust { fleet, ..self }
     }
 
-    /// Notices when the newest commit is older than this.
+    /// Reports a newest commit that is older than this.
     #[must_use]
     pub fn noticing(self, max_age: Option<Duration>) -> CommitTrust {
         CommitTrust { max_age, ..self }
@@ -44,14 +44,14 @@ impl CommitTrust {
         self.allowed.is_some()
     }
 
-    /// Remembers the fleet of a commit that is followed.
+    /// Stores the fleet of a commit that the member follows.
     pub fn keep(&self, repo: &Repo, commit: CommitId) {
         if let Some(said) = read_cluster_ref(repo, commit) {
             self.fleet.keep(repo, said.fleet.as_deref());
         }
     }
 
-    /// Describes why a commit is too old to be the newest. The text for one commit never changes.
+    /// Describes why a commit is too old to be the newest. The text for a commit never changes.
     pub fn stale(&self, repo: &Repo, commit: CommitId, now: Timestamp) -> Option<String> {
         let longest = self.max_age?;
         let said = read_cluster_ref(repo, commit)?;
@@ -68,7 +68,7 @@ impl CommitTrust {
         })
     }
 
-    /// Returns the commit to apply, and the reason if it is not the newest. An error if none is trusted.
+    /// Returns the commit to apply, and the reason if it is not the newest. Fails if none is trusted.
     pub fn choose(&mut self, repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
         let why = match self.check(repo, newest) {
             Ok(()) => {
@@ -83,7 +83,7 @@ impl CommitTrust {
         }
     }
 
-    /// Checks that a commit may be followed, and returns the reason if not.
+    /// Checks that a commit may be followed; otherwise returns the reason.
     pub fn check(&self, repo: &Repo, commit: CommitId) -> Result<(), String> {
         let failed = |error: GitError| error.to_string();
         let short = commit.short();
@@ -99,7 +99,7 @@ impl CommitTrust {
             let vouched = repo.vouch(commit, &read_allowed_signers(file)?).map_err(failed)?;
             vouched.map_err(|why| format!("commit {short} is not trusted: {why}"))?;
         }
-        // The fleet's name is read after the signature: only then can it be trusted.
+        // The fleet's name is read after the signature, which makes it trustworthy.
         let said = read_cluster_ref(repo, commit);
         let fleet = said.as_ref().and_then(|said| said.fleet.as_deref());
         self.fleet.check(repo, fleet).map_err(|why| format!("commit {short} {why}"))

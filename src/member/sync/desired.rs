@@ -1,8 +1,7 @@
-//! The files of a cluster's folder → the objects a backend should hold.
+//! Reads the files of a cluster's folder into the objects that a backend should hold.
 //!
-//! Each file must be exactly one object whose identity fits its path. A file that is not fails alone: it
-//! becomes a [`Blocked`] entry, and what it stood for is neither written nor removed. Messages never
-//! quote a file that may hold a Secret.
+//! Each file must contain exactly one object whose identity matches its path. Any other file becomes a [`Blocked`]
+//! entry: its object is neither written nor removed. Messages never quote a file that may contain a Secret.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,21 +16,21 @@ use berth_base::parallel;
 use berth_base::yaml::{self, Limits};
 use berth_git::{GitError, Repo};
 
-/// An object as a backend should hold it. Kept as text, with what every sync asks about it.
+/// A wanted object. Stored as text, along with the parts that every sync needs.
 #[derive(Clone, PartialEq)]
 pub struct Desired {
     pub id: ObjectId,
     /// The object as YAML.
     pub bytes: Arc<[u8]>,
-    /// True if a part of it comes from a Secret, although the object is none.
+    /// True if a part of the object comes from a Secret, although the object is not one.
     pub sealed: bool,
-    /// Shared by neighbours in a folder that have the same one.
+    /// Shared with the preceding object of the folder if equal.
     heading: Arc<Heading>,
-    /// The blob that it was read from.
+    /// The blob that the object was read from.
     blob: Option<ContentId>,
 }
 
-/// The parts of an object that are kept beside its text.
+/// The parts of an object that are stored besides its text.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Heading {
     api_version: String,
@@ -41,7 +40,7 @@ struct Heading {
 /// An object's annotations for the syncer, which many objects share.
 pub type Annotations = Arc<BTreeMap<String, String>>;
 
-// The content may be a Secret's.
+// The content may be a Secret.
 impl fmt::Debug for Desired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Desired").field("id", &self.id).finish_non_exhaustive()
@@ -52,11 +51,11 @@ impl fmt::Debug for Desired {
 #[derive(Clone, Debug, Default)]
 pub struct DesiredSet {
     pub objects: BTreeMap<ObjectId, Desired>,
-    /// Objects that cannot be read or made, by the path of their file. Each stays as it is.
+    /// Objects that cannot be read or built, by the path of their file. Each stays unchanged.
     pub blocked: BTreeMap<String, Blocked>,
 }
 
-/// An object that is left as it is, and why.
+/// An object that stays unchanged, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocked {
     pub id: ObjectId,
@@ -66,7 +65,7 @@ pub struct Blocked {
 }
 
 impl Desired {
-    /// Makes a wanted object of its content. `None` if it has no identity.
+    /// Builds a wanted object from its content. `None` if it has no identity.
     pub fn new(object: &Json, sealed: bool) -> Option<Desired> {
         let heading = Arc::new(Heading::of(object));
         let bytes = yaml::emit(object).into_bytes().into();
@@ -79,7 +78,7 @@ impl Desired {
         read.documents.first().map(|document| document.root.to_json()).unwrap_or_default()
     }
 
-    /// Returns an annotation of berth's own.
+    /// Returns one of berth's annotations.
     pub fn annotation(&self, name: &str) -> Option<&str> {
         self.heading.annotations.get(name).map(String::as_str)
     }
@@ -92,7 +91,7 @@ impl Desired {
         &self.heading.api_version
     }
 
-    /// Takes over from a neighbour what is equal, so that it is kept once.
+    /// Shares equal parts with another object, to save memory.
     fn share(&mut self, other: &Desired) {
         self.id.share_parts(&other.id);
         if self.heading == other.heading {
@@ -100,7 +99,7 @@ impl Desired {
         }
     }
 
-    /// Reports whether its content must not be shown.
+    /// Reports whether messages must not show its content.
     pub fn is_secret(&self) -> bool {
         self.sealed || self.id.is_secret()
     }
@@ -111,7 +110,7 @@ impl Desired {
     }
 }
 
-/// Returns an object's annotations for the syncer, without the hash that berth applies it with.
+/// Returns an object's annotations for the syncer, without the hash of its applied form.
 pub(crate) fn own_annotations(object: &Json) -> BTreeMap<String, String> {
     let annotations = object.get("metadata").and_then(|metadata| metadata.get("annotations")?.as_object());
     let is_own = |name: &str| name.starts_with(annotation::PREFIX) && name != annotation::APPLIED;
@@ -127,19 +126,19 @@ impl Heading {
 }
 
 impl DesiredSet {
-    /// Reports whether nothing is in the folder.
+    /// Reports whether the folder has no objects.
     pub(crate) fn is_empty(&self) -> bool {
         self.objects.is_empty() && self.blocked.is_empty()
     }
 
-    /// Blocks an object: it stays as it is, for this reason.
+    /// Blocks an object: it stays unchanged, for this reason.
     pub fn block(&mut self, id: &ObjectId, message: impl Into<String>) {
         let workload = self.objects.remove(id).map(|desired| desired.workload().to_owned());
         let blocked = Blocked { id: id.clone(), message: message.into(), workload };
         self.blocked.insert(path::of_object(id), blocked);
     }
 
-    /// Reports whether an object's path, something below it, or its whole folder could not be read.
+    /// Reports whether an object's path, a path below it, or its whole folder was unreadable.
     pub(crate) fn is_blocked(&self, id: &ObjectId) -> bool {
         let place = path::of_object(id);
         let folder = place.split_once('/').map_or("", |(folder, _)| folder);
@@ -160,7 +159,7 @@ pub fn read(folder: &ClusterFolder) -> DesiredSet {
     reader.finish(&folder.strange)
 }
 
-/// Reads the files that a folder in Git has. An object that `earlier` has from the same blob is not read again.
+/// Reads the files of a folder in Git. Reuses an object of `earlier` that has the same blob.
 pub(crate) fn read_listed(
     repo: &Repo,
     listing: &FolderListing,
@@ -194,7 +193,7 @@ struct File<'a> {
     blob: Option<ContentId>,
 }
 
-/// Reads files on all processors, in their order.
+/// Reads files on all processors. Results are in the files' order.
 fn read_all(files: Vec<File<'_>>) -> impl Iterator<Item = (&String, Result<Desired, String>)> {
     let made = parallel::map(&files, |file| read_file(file.path, &file.bytes, file.blob));
     files.into_iter().map(|file| file.path).zip(made)
@@ -262,7 +261,7 @@ fn may_hold_secret(file: &str, bytes: &[u8]) -> bool {
     file.contains("Secret") || bytes.windows(word.len()).any(|window| window == word)
 }
 
-/// Returns the identity that a path stands for, as far as the path tells it.
+/// Returns the identity in a path, as far as the path contains it.
 fn id_from_path(file: &str) -> ObjectId {
     let parts = || {
         let (folder, rest) = file.split_once('/')?;
@@ -276,7 +275,7 @@ fn id_from_path(file: &str) -> ObjectId {
         .unwrap_or_else(|| ObjectId::new("", "File", "", &file.escape_debug().to_string()))
 }
 
-/// Names are shown to people: what steers a terminal is no name.
+/// Reports whether the identity can be shown: without control characters, which steer a terminal.
 fn is_printable(id: &ObjectId) -> bool {
     [&id.group, &id.kind, &id.namespace, &id.name].iter().all(|part| part.chars().all(is_harmless))
 }

@@ -3,7 +3,7 @@
 use super::backends::{BackendError, NotAdmitted};
 use super::cluster_folder::FolderError;
 
-/// The reason why nothing was applied.
+/// The reason why a folder must not be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyError {
     #[error("the target belongs to cluster `{cluster}` of fleet `{fleet}`, not to this one")]
@@ -21,7 +21,7 @@ pub enum ApplyError {
 }
 
 impl ApplyError {
-    /// Returns the one thing that would help.
+    /// Returns the hint, if the error has one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
             ApplyError::Foreign { .. } => Some("give each cluster a target of its own"),
@@ -44,7 +44,7 @@ pub enum SyncError {
     /// Another syncer has the lease, or the lease failed.
     #[error(transparent)]
     NotAdmitted(#[from] NotAdmitted),
-    /// There is a folder, and it must not be applied.
+    /// A folder exists, and must not be applied.
     #[error("no folder may be applied: {0}")]
     Refused(String),
     #[error("there is no folder yet: {0}")]

@@ -1,7 +1,7 @@
-//! A member's file of further facts: labels, claims, properties, scores and room for workloads. Somebody else in
+//! A member's file of additional facts: labels, claims, properties, scores and room for workloads. Another program in
 //! the cluster writes it.
 //!
-//! An unreadable file changes nothing: the facts reported before stay, and the report says why.
+//! An unreadable file changes nothing: the facts reported before stay, and the report contains the reason.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use berth_base::status;
 use berth_base::yaml::{Limits, Node, Scope, read as read_yaml};
 use berth_git::GitError;
 
-/// Reads the one `ClusterStatus` of a file, which must be of this cluster.
+/// Reads the file's single `ClusterStatus`, which must be of this cluster.
 pub fn read(name: &str, bytes: &[u8], cluster: &str) -> Result<ClusterStatus, Diagnostics> {
     let scope = Scope::new(Arc::from(name), Severity::Error);
     let yaml = read_yaml(bytes, &Limits::default());
@@ -45,7 +45,7 @@ pub fn read(name: &str, bytes: &[u8], cluster: &str) -> Result<ClusterStatus, Di
     if scope.has_errors() { Err(scope.into_diagnostics()) } else { Ok(found.unwrap_or_default()) }
 }
 
-/// Adds facts to a status; where they cannot be read, those reported `earlier`, and why.
+/// Adds facts to a status. If they are unreadable, adds the facts reported `earlier` and the reason.
 pub(super) fn add(
     status: &mut ClusterStatus,
     facts: Result<ClusterStatus, String>,

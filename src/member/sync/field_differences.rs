@@ -1,6 +1,6 @@
-//! Two forms of one object → the fields in which they differ, in words that show no Secret.
+//! Finds and describes the fields in which two forms of an object differ, without showing Secrets.
 //!
-//! Pure. What servers, berth and Kubernetes' own tools keep for themselves in metadata is no difference.
+//! Pure. Metadata written by servers, berth and Kubernetes' own tools does not count as a difference.
 
 use std::collections::BTreeSet;
 
@@ -23,14 +23,14 @@ impl Difference {
     }
 }
 
-/// The number of fields named, and the length of a value shown.
+/// The number of fields in a message, and the length of a shown value.
 const MOST: usize = 10;
 const LONGEST: usize = 80;
 
 /// Prefixes of labels and annotations that servers and tools write, not people.
 const RESERVED: [&str; 4] = ["kubernetes.io/", "k8s.io/", "kubernetes-fleet.io/", PREFIX];
 
-/// Reports whether differences at this key count, given the path above it.
+/// Reports whether a difference at this key counts, given the path above it.
 fn counts(above: &[String], key: &str) -> bool {
     match above {
         [] => !matches!(key, "apiVersion" | "kind" | "status"),
@@ -53,14 +53,14 @@ pub fn between(live: &Json, after: &Json) -> Vec<Difference> {
     walk.found
 }
 
-/// Returns the fields that a manifest sets and the live object has otherwise. Further fields do not count.
+/// Returns the fields that a manifest sets and whose live value differs. Additional live fields do not count.
 pub fn asked(live: &Json, wanted: &Json) -> Vec<Difference> {
     let mut walk = Walk::default();
     walk.compare(Some(live), Some(wanted));
     walk.found
 }
 
-/// Returns the fields that somebody has set beside a manifest. Defaults of the server do not count.
+/// Returns the fields that somebody set in addition to a manifest. Defaults of the server do not count.
 pub fn beside(live: &Json, wanted: &Json) -> Vec<Difference> {
     let mut walk = Walk::default();
     let managed = live.pointer("/metadata/managedFields").and_then(Json::as_array);
@@ -73,7 +73,7 @@ pub fn beside(live: &Json, wanted: &Json) -> Vec<Difference> {
 #[derive(Default)]
 struct Walk {
     at: Vec<String>,
-    /// True if fields that only the live object has count.
+    /// True if fields that exist only in the live object count.
     both: bool,
     found: Vec<Difference>,
 }
@@ -96,7 +96,7 @@ impl Walk {
                     self.below(&at, |walk| walk.compare(here.get(index), wanted.get(index)));
                 }
             }
-            // Some labels do not count, so each is compared.
+            // Some labels do not count, so each one is compared.
             (None, Some(map @ Json::Object(_))) if self.is_labels() => {
                 self.compare(Some(&Json::Object(Map::new())), Some(map));
             }
@@ -144,7 +144,7 @@ impl Walk {
         }
     }
 
-    /// Notes the fields of an unwanted value that somebody has set.
+    /// Adds the fields of an unwanted value that somebody has set.
     fn all_of(&mut self, value: &Json, fields: &[&Json]) {
         let whole = fields.iter().any(|one| one.as_object().is_none_or(|map| map.keys().all(|it| it == ".")));
         match value {
@@ -219,12 +219,12 @@ pub fn is_below(difference: &Difference, paths: &[Vec<String>]) -> bool {
     paths.iter().any(fits)
 }
 
-/// The differences that people are shown.
+/// Returns the differences shown to people.
 pub fn listed(differences: &[Difference]) -> impl Iterator<Item = &Difference> {
     differences.iter().take(MOST)
 }
 
-/// Describes the differences. Of a Secret only the names of fields are shown.
+/// Describes the differences. For a Secret, only the names of fields are shown.
 pub fn words(differences: &[Difference], is_secret: bool) -> String {
     let one = |it: &Difference| match (&it.here, &it.wanted) {
         _ if is_secret => format!("`{}`", it.path),

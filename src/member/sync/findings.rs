@@ -1,4 +1,4 @@
-//! The findings of strategies → their part of a plan.
+//! Adds the findings of strategies to a plan.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use berth_base::model::status::{Problem, ProblemKind};
 /// The number of differences in a report.
 const MOST_DIFFERENCES: usize = 100;
 
-/// Takes the findings into a plan: what is refused is not written, and what differs is said.
+/// Adds findings to a plan: refused objects are not written, and differences are reported.
 pub fn apply(
     plan: &mut SyncPlan,
     desired: &DesiredSet,

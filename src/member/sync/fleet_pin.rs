@@ -1,7 +1,7 @@
-//! The fleet that a member follows: named by a flag, or by the first commit that names one.
+//! The fleet that a member follows: set by a flag, or by the first commit that names one.
 //!
-//! A key may sign for several fleets, and a staging commit must not become production's. The name is kept in the file
-//! `berth/fleet-CLUSTER` of the repository's own folder, where nobody can push it.
+//! A key may sign for several fleets, and production must not follow a staging commit. The name is stored in the file
+//! `berth/fleet-CLUSTER` of the repository's own folder, which no push can change.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,14 +9,14 @@ use std::path::PathBuf;
 use berth_base::model::path;
 use berth_git::Repo;
 
-/// The name that syncers have where nobody named the fleet. It pins nothing.
+/// The default name of a fleet. It pins nothing.
 pub(crate) const UNNAMED: &str = "fleet";
 
 /// The fleet that one cluster's commits must name.
 #[derive(Clone, Debug, Default)]
 pub struct FleetPin {
     cluster: String,
-    /// The name that was asked for.
+    /// The name from the flag.
     wanted: Option<String>,
 }
 
@@ -27,7 +27,7 @@ impl FleetPin {
         FleetPin { cluster: cluster.to_owned(), wanted }
     }
 
-    /// Reports why a commit with this name must not be followed.
+    /// Checks that a commit with this name may be followed; otherwise returns the reason.
     pub fn check(&self, repo: &Repo, named: Option<&str>) -> Result<(), String> {
         let pinned = self.read(repo);
         match (named, self.wanted.as_ref().or(pinned.as_ref()), &pinned) {
@@ -35,7 +35,7 @@ impl FleetPin {
                 "belongs to the fleet `{named}`, and this member follows `{expected}` \
                              (`--fleet`)"
             )),
-            // The daemon has no name, or is older than names. Once a name was seen, whichever, one is required.
+            // The daemon has no name, or predates names. Once a commit named a fleet, later ones must too.
             (None, _, Some(pinned)) => {
                 Err(format!("names no fleet, and commits before it were of `{pinned}`"))
             }
@@ -43,14 +43,14 @@ impl FleetPin {
         }
     }
 
-    /// Remembers the name of a commit that is followed. Failing costs the memory, not the sync.
+    /// Stores the name of a followed commit. A failure to store it does not fail the sync.
     pub fn keep(&self, repo: &Repo, named: Option<&str>) {
         let Some(named) = named.filter(|named| self.read(repo).as_deref() != Some(*named)) else { return };
         let file = self.file(repo);
         if let Some(folder) = file.parent() {
             let _ = fs::create_dir_all(folder);
         }
-        // A full disk leaves the earlier name whole.
+        // A rename keeps the earlier name intact on a full disk.
         let fresh = file.with_file_name(format!("fleet.{}", std::process::id()));
         let written = fs::write(&fresh, format!("{named}\n")).and_then(|()| fs::rename(&fresh, &file));
         if written.is_err() {

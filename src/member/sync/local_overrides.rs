@@ -1,7 +1,7 @@
-//! Member-local overrides: RFC 6902 patches that a member applies last, for what does not belong in Git.
+//! Member-local overrides: RFC 6902 patches that a member applies last, for values that do not belong in Git.
 //!
-//! A `LocalOverrides` document names objects and the operations for them. One that cannot be applied
-//! blocks its object alone, which keeps its live form; none may make an object another one.
+//! A `LocalOverrides` document selects objects and lists operations for them. A failed override blocks only its
+//! object, which keeps its live form. No override may change an object's identity.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use berth_base::yaml::{self, Fields, Limits, Node, Scope};
 /// The kind of the documents.
 pub const KIND: &str = "LocalOverrides";
 
-/// A member's overrides, in the order they apply.
+/// A member's overrides, in order of application.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LocalOverrides {
     pub overrides: Vec<LocalOverride>,
@@ -37,7 +37,7 @@ impl LocalOverrides {
 #[derive(Clone, Debug, PartialEq)]
 pub struct LocalOverride {
     pub at: Pos,
-    /// True if it comes from a Secret, so that its values are never shown.
+    /// True if the override comes from a Secret, so that messages never show its values.
     pub sealed: bool,
     pub kind: String,
     pub group: Option<String>,
@@ -47,7 +47,7 @@ pub struct LocalOverride {
     pub operations: Vec<Operation>,
 }
 
-/// Reads an overrides file. With any error none of it counts: applying a part would change live objects.
+/// Reads a file of overrides. An error makes the whole file invalid: applying a part would change live objects.
 pub fn read(file: &str, bytes: &[u8]) -> Result<LocalOverrides, Diagnostics> {
     let read = yaml::read(bytes, &Limits::of_a_part());
     let scope = Scope::new(file.into(), Severity::Error);
@@ -88,7 +88,7 @@ fn one(mut fields: Fields<'_>) -> Option<LocalOverride> {
         let path = target.path_of("labelSelector");
         let selector = target.node("labelSelector").map(|node| label_selector(scope, node, &path));
         target.finish();
-        // A selector with a fault selects nothing here; the fault makes the whole file unusable anyway.
+        // A faulty selector selects nothing here; its error makes the whole file invalid anyway.
         let labels = selector.map_or(Some(None), |selector| selector.map(Some));
         Some((kind?, group, namespace, name, labels?))
     });
@@ -126,8 +126,8 @@ fn labels_of(object: &Json) -> Labels {
     labels.and_then(Json::as_object).into_iter().flatten().filter_map(text).collect()
 }
 
-/// Applies the overrides to their objects, and blocks an object for which one fails. Returns the changed
-/// objects, each with the override.
+/// Applies the overrides to their objects, and blocks an object whose override fails. Returns the changed objects,
+/// each with the override.
 pub fn apply(local: &LocalOverrides, cluster: &str, set: &mut DesiredSet) -> Vec<Problem> {
     let mut touched = Vec::new();
     let mut changed: BTreeMap<ObjectId, Result<Desired, String>> = BTreeMap::new();

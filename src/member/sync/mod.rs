@@ -6,8 +6,8 @@
 //!                                               a backend's survey ┘         └─▶ status ref
 //! ```
 //!
-//! Safety comes first: an unreadable folder is never an empty one, a backend is never taken from another
-//! cluster or back to an older folder, objects fail alone, and no content of a Secret is shown.
+//! Safety comes first: an unreadable folder is never treated as empty, a backend is never taken from another cluster
+//! or moved back to an older folder, objects fail independently, and no content of a Secret is shown.
 
 mod apply;
 mod apply_order;
@@ -57,19 +57,19 @@ pub use errors::{ApplyError, SyncError};
 /// The options of a sync.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The fleet's name, part of what a backend is owned by.
+    /// The fleet's name, a part of a backend's ownership.
     pub fleet: String,
     /// Plan without applying.
     pub dry_run: bool,
-    /// Remove namespaces, CRDs and volume claims that are no longer wanted, approved or not.
+    /// Remove unwanted namespaces, CRDs and volume claims even without an approval.
     pub allow_risky_prune: bool,
     /// Go back to an older folder than the one applied last.
     pub allow_rewind: bool,
-    /// Only signed folders are followed. None of them was forged, so that a repair takes none back.
+    /// Only signed folders are followed. None of them can be forged, so a repair never moves back from one.
     pub is_signed: bool,
-    /// The moment of the sync. `None`: suspensions do not count.
+    /// The moment of the sync. `None`: suspensions are ignored.
     pub now: Option<Timestamp>,
-    /// The program that applies the folder here. `None`: whichever the fleet names.
+    /// The program that applies the folder here. `None`: the program that the fleet names.
     pub applier: Option<&'static Applier>,
 }
 
@@ -81,15 +81,16 @@ pub struct SyncOutcome {
     pub pruned: usize,
     /// Removals that did not happen.
     pub held: Vec<HeldRemoval>,
-    /// The form a status takes: what is now as wanted, and what is not.
+    /// The result in the form of a status: the applied objects, and the problems.
     pub applied: Applied,
-    /// Objects that may still become as wanted by themselves: not healthy yet, or waiting for one that is not.
+    /// Objects that may still reach their wanted form by themselves: not healthy yet, or waiting for an unhealthy
+    /// one.
     pub waiting: Vec<Problem>,
     /// Notes for people, such as fields taken over from another owner.
     pub notes: Vec<Problem>,
-    /// The end of the first suspension, which asks for a sync.
+    /// The end of the first suspension, when the next sync is due.
     pub resumes_at: Option<Timestamp>,
-    /// The effect of each write in a dry run, where the backend can tell.
+    /// The effect of each write in a dry run, if the backend can determine it.
     pub previews: Vec<(ObjectId, Preview)>,
 }
 
@@ -103,7 +104,7 @@ pub fn sync_once(
     sync_set(folder, &desired::read(folder), overrides, backend, options)
 }
 
-/// Does [`sync_once`] for objects that are read already.
+/// Like [`sync_once`], for objects that are already read.
 pub(crate) fn sync_set(
     folder: &ClusterFolder,
     desired: &DesiredSet,
@@ -115,7 +116,7 @@ pub(crate) fn sync_set(
     if !backend.has_met_existing() {
         return Ok(outcome);
     }
-    // The rules of take-overs decide about the objects that were met.
+    // The second round applies the take-over rules to the existing objects.
     let later = sync_round(folder, desired, overrides, backend, options)?;
     Ok(until_idle::merged(outcome, later))
 }
@@ -174,13 +175,13 @@ fn sync_round(
     Ok(outcome)
 }
 
-/// The wanted objects with the local overrides, and those that an override changes.
+/// The wanted objects after local overrides, and the list of changed objects.
 struct Overridden<'a> {
     desired: Cow<'a, DesiredSet>,
     touched: Vec<Problem>,
 }
 
-/// Applies the overrides of the member, and those that the backend holds after them.
+/// Applies the member's overrides, and then those stored in the backend.
 fn overridden<'a>(
     desired: &'a DesiredSet,
     of_member: &LocalOverrides,
@@ -200,12 +201,12 @@ fn overridden<'a>(
 struct Succession {
     earlier: Option<Record>,
     record: Record,
-    /// The folder applied before is a forged one, in whose place this one is.
+    /// The folder applied before is a forged one that this one replaces.
     is_repair: bool,
 }
 
 impl Succession {
-    /// Compares the folder with what was applied before.
+    /// Compares the folder with the one applied before.
     fn of(
         folder: &ClusterFolder,
         earlier: Option<Record>,
@@ -225,25 +226,26 @@ impl Succession {
         Ok(Succession { earlier, record, is_repair })
     }
 
-    /// Reports whether an empty folder came without a higher sequence, and so does not count.
+    /// Reports whether the folder differs from the one applied before without a higher sequence; an empty one is then
+    /// not applied.
     fn is_sudden(&self) -> bool {
         let is_sudden =
             |earlier: &Record| self.record.sequence <= earlier.sequence && self.record.tree != earlier.tree;
         !self.is_repair && self.earlier.as_ref().is_some_and(is_sudden)
     }
 
-    /// Reports whether this very folder was applied before.
+    /// Reports whether exactly this folder was applied before.
     fn is_at_rest(&self) -> bool {
         self.earlier.as_ref() == Some(&self.record)
     }
 
-    /// The record of the folder in effect. During a suspension the folder applied before stays.
+    /// Returns the record of the folder in effect. During a suspension, that is the folder applied before.
     fn in_effect(self, is_suspended: bool) -> Record {
         if is_suspended { self.earlier.unwrap_or_default() } else { self.record }
     }
 }
 
-/// The suspensions that a plan heeds.
+/// The suspensions in effect.
 struct Suspended {
     /// The suspension of the whole backend.
     whole: Option<Suspension>,
@@ -251,7 +253,7 @@ struct Suspended {
     resumes_at: Option<Timestamp>,
 }
 
-/// Takes out of the plan what is suspended at this moment, if suspensions count.
+/// Removes suspended changes from the plan, unless suspensions are ignored.
 fn hold_suspended(
     plan: &mut SyncPlan,
     desired: &DesiredSet,
@@ -270,7 +272,7 @@ fn hold_suspended(
     Suspended { whole, resumes_at }
 }
 
-/// Carries out a plan. From then on it holds only what was done.
+/// Carries out a plan. Afterwards the plan contains only what was done.
 fn carry_out(
     plan: &mut SyncPlan,
     desired: &DesiredSet,
@@ -293,7 +295,7 @@ fn previews(plan: &SyncPlan, desired: &DesiredSet, backend: &mut dyn Backend) ->
     named.filter_map(|(item, preview)| Some((item.desired.id.clone(), preview?))).collect()
 }
 
-/// Adds the objects that are not healthy: to the problems, or while they have time left, to the waiting.
+/// Adds the unhealthy objects to the problems, or to the waiting ones while they have time left.
 fn judge(outcome: &mut SyncOutcome, desired: &DesiredSet, backend: &mut dyn Backend) {
     let known: BTreeSet<ObjectId> = outcome
         .applied
@@ -330,7 +332,7 @@ fn judge(outcome: &mut SyncOutcome, desired: &DesiredSet, backend: &mut dyn Back
     outcome.waiting.sort();
 }
 
-/// Refuses to do another program's work, or to report for one that does not apply the folder.
+/// Refuses a folder that another program applies, and a status for a program that does not apply it.
 fn check_applier(folder: &ClusterFolder, here: &'static Applier) -> Result<(), ApplyError> {
     let wanted = folder.applier.as_deref().unwrap_or(BERTH.name);
     if wanted == here.name {
@@ -343,8 +345,8 @@ fn check_applier(folder: &ClusterFolder, here: &'static Applier) -> Result<(), A
     })
 }
 
-/// Compares with what was applied before. An old commit of the very folder that was applied takes back nothing: the
-/// number that was applied stays.
+/// Compares the folder with the one applied before. An old commit with exactly the applied folder reverts nothing:
+/// the applied sequence stays.
 fn check_record(earlier: &Record, record: &mut Record, may_go_back: bool) -> Result<(), ApplyError> {
     if (&earlier.fleet, &earlier.cluster) != (&record.fleet, &record.cluster) {
         let (fleet, cluster) = (earlier.fleet.clone(), earlier.cluster.clone());
@@ -363,7 +365,7 @@ fn check_record(earlier: &Record, record: &mut Record, may_go_back: bool) -> Res
 fn outcome(plan: SyncPlan, done: PlanResult, record: Record) -> SyncOutcome {
     let mut problems: Vec<Problem> = plan.problems.iter().chain(&done.problems).cloned().collect();
     let held: Vec<HeldRemoval> = plan.held.iter().chain(&done.held).cloned().collect();
-    // Removals that wait for an approval are problems, for people to see; the other reasons explain themselves.
+    // Removals that wait for an approval are shown as problems; other reasons to hold need no action.
     problems
         .extend(held.iter().filter(|held| held.why == HoldReason::NeedsApproval).map(HeldRemoval::problem));
     problems.sort();
@@ -388,8 +390,8 @@ fn outcome(plan: SyncPlan, done: PlanResult, record: Record) -> SyncOutcome {
 #[cfg(test)]
 mod tests;
 
-/// Carries out a plan in thought, where each write succeeds and each object is healthy. Leaves in the plan only what
-/// would be done, and adds the reasons for the rest.
+/// Simulates a plan, with every write successful and every object healthy. Leaves in the plan only what would be
+/// done, and adds the reasons for the rest.
 fn narrow(
     plan: &mut SyncPlan,
     desired: &DesiredSet,

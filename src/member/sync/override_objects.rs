@@ -1,7 +1,7 @@
-//! A cluster's objects that hold local overrides → the overrides, and the faults of the objects.
+//! Reads local overrides from a cluster's objects, and reports the objects' faults.
 //!
-//! An unreadable object blocks nothing: its last good form stays in force as long as the process lives. Of a
-//! Secret only the place of a fault is shown.
+//! An unreadable object blocks nothing: its last good form stays in effect while the process runs. For a Secret, only
+//! the place of a fault is shown.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,29 +15,29 @@ use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 use berth_base::text::base64;
 
-/// The objects in berth's namespace that hold overrides.
+/// The selection of objects in berth's namespace with overrides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverrideObjects {
     pub secret: bool,
     pub which: ObjectChoice,
 }
 
-/// The choice among the objects of a kind.
+/// The selection among the objects of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObjectChoice {
     Named(String),
-    /// All with a label, in the order of their names.
+    /// All objects with a label, in the order of their names.
     Labelled(String),
 }
 
-/// The local overrides that a backend holds.
+/// The local overrides stored in a backend.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BackendOverrides {
     pub overrides: LocalOverrides,
     pub problems: Vec<Problem>,
 }
 
-/// The last good form of each object, by the source it was found by.
+/// The last good form of each object, by its source.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LastGoodOverrides(BTreeMap<(String, ObjectId), LocalOverrides>);
 
@@ -135,20 +135,20 @@ impl LastGoodOverrides {
         }
     }
 
-    /// Returns the objects of a source that were good once.
+    /// Returns the objects of a source that have a last good form.
     pub fn of(&self, from: &OverrideObjects) -> Vec<ObjectId> {
         let from = from.to_string();
         self.0.keys().filter(|(source, _)| *source == from).map(|(_, id)| id.clone()).collect()
     }
 
-    /// Keeps those objects of a source that are still among it.
+    /// Forgets the objects of a source that no longer exist in it.
     pub fn keep(&mut self, from: &OverrideObjects, there: &[ObjectId]) {
         let from = from.to_string();
         self.0.retain(|(source, id), _| *source != from || there.contains(id));
     }
 }
 
-/// Reads each document of an object whose key ends in `.yaml`, in the order of the keys.
+/// Reads the documents under each key that ends in `.yaml`, in the order of the keys.
 fn read(id: &ObjectId, object: &Json) -> Result<LocalOverrides, String> {
     let secret = id.is_secret();
     let data = object.get("data").and_then(Json::as_object);

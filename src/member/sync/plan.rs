@@ -1,8 +1,8 @@
-//! A folder's objects against a backend's → the writes and removals, in order.
+//! Compares a folder's objects with a backend's, and plans the writes and removals in order.
 //!
-//! Pure. Nothing is taken over or removed by accident: an object that berth does not own is a conflict unless its
-//! annotation allows the take-over, and an object that must not be removed stays, with the reason. Namespaces
-//! and CRDs are written first and removed last.
+//! Pure. Nothing is taken over or removed by accident: a foreign object is a conflict unless its annotation allows
+//! the take-over, and an object that must not be removed stays, with the reason. Namespaces and CRDs are written
+//! first and removed last.
 
 use std::cmp::Reverse;
 
@@ -15,10 +15,10 @@ use berth_base::model::ObjectId;
 use berth_base::model::annotation::{DELETE_OPTIONS, ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
 use berth_base::model::status::{Problem, ProblemKind};
 
-/// The name that stands for every object of a kind, which no object can have.
+/// A placeholder name for every object of a kind. No object can have it.
 pub(crate) const ALL_OF_KIND: &str = "*";
 
-/// Names one state of a live object, in the backend's own words: a hash, or a UID.
+/// One version of a live object, in the backend's notation: a hash, or a UID.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Version(pub String);
 
@@ -29,28 +29,28 @@ impl fmt::Debug for Version {
     }
 }
 
-/// The live side of one identity in a backend.
+/// The live state of one object in a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Live {
     /// True if the object belongs to this fleet and cluster.
     pub owned: bool,
     pub form: Form,
-    /// Its `berth.dev/` annotations.
+    /// The object's `berth.dev/` annotations.
     pub annotations: Annotations,
-    /// The reason why berth must not remove it, if the backend knows one.
+    /// The reason why berth must not remove the object, if the backend knows one.
     pub stays: Option<HoldReason>,
 }
 
 /// The form of an object in a backend.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// The object is owned, and missing.
+    /// Berth owns the object, but it is missing.
     Absent,
-    /// The object exists; `same` is true if it is as wanted.
+    /// The object exists; `same` is true if it equals its wanted form.
     There { version: Version, same: bool },
-    /// The object cannot be had: it is missing and cannot be made, is being removed, or another one is in its way.
+    /// The object cannot be written: it cannot be created, is being removed, or another object blocks it.
     Faulty(String),
-    /// The object must not be changed, for a reason of its own. Objects that need it go on without it.
+    /// Berth must not change the object. Objects that depend on it are written without it.
     Refused(String),
 }
 
@@ -63,7 +63,7 @@ impl Form {
     }
 }
 
-/// The planned writes and removals, each list in order.
+/// The planned writes and removals, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncPlan {
     pub writes: Vec<Write>,
@@ -76,7 +76,7 @@ pub struct SyncPlan {
     pub differences: Vec<Problem>,
 }
 
-/// A plan, and what it was made from.
+/// A plan, with its inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Planned<'a> {
     pub plan: &'a SyncPlan,
@@ -89,7 +89,7 @@ pub struct Planned<'a> {
 pub struct Write {
     pub id: ObjectId,
     pub action: Action,
-    /// The version that the plan saw.
+    /// The version that the plan was based on.
     pub seen: Option<Version>,
 }
 
@@ -98,21 +98,21 @@ pub struct Write {
 pub enum Action {
     Create,
     Update,
-    /// The object exists and is not berth's.
+    /// The object exists and does not belong to berth.
     TakeOver,
 }
 
-/// An object to remove or release. One that is missing already is only forgotten.
+/// An object to remove or release. If it is already missing, only its record is removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prune {
     pub id: ObjectId,
     pub seen: Option<Version>,
-    /// True if it is removed before the writes instead of after them.
+    /// True if it is removed before the writes.
     pub first: bool,
     pub workload: String,
-    /// Releases the object: it stays, and is no longer berth's.
+    /// Releases the object: it stays, and berth no longer owns it.
     pub orphan: bool,
-    /// Kubernetes' DeleteOptions from the object's annotation.
+    /// The options of Kubernetes' delete request, from the object's annotation.
     pub options: Option<String>,
 }
 
@@ -128,7 +128,7 @@ pub struct HeldRemoval {
 pub enum HoldReason {
     /// The object's annotation forbids it.
     Disabled,
-    /// The kind takes more objects along, and nobody approved that.
+    /// Removing the kind deletes more objects, and nobody approved that.
     NeedsApproval,
     /// New objects of its workload are missing.
     WorkloadFailed,
@@ -136,7 +136,7 @@ pub enum HoldReason {
     NotHealthy,
     /// A namespace that the cluster itself needs.
     Protected,
-    /// Another object owns it, and takes it along.
+    /// Another object owns it, and its removal also removes this one.
     HasOwner,
     /// People suspended the workload or the backend.
     Suspended,
@@ -169,13 +169,13 @@ impl HoldReason {
 }
 
 impl HeldRemoval {
-    /// Returns the problem that people see.
+    /// Returns the problem for the report.
     pub(crate) fn problem(&self) -> Problem {
         kept(self.id.clone(), self.why.words())
     }
 }
 
-/// Returns the problem of an object that is no longer wanted and stays for now.
+/// Returns the problem of an unwanted object that stays for now.
 pub(crate) fn kept(object: ObjectId, why: impl fmt::Display) -> Problem {
     Problem::of(ProblemKind::Kept, object, format!("no longer wanted, but kept: {why}"))
 }
@@ -191,7 +191,7 @@ impl SyncPlan {
         self.prunes.iter().filter(|prune| !prune.orphan)
     }
 
-    /// Returns the objects that stay and are released.
+    /// Returns the objects to release.
     pub fn orphaned(&self) -> impl Iterator<Item = &Prune> {
         self.prunes.iter().filter(|prune| prune.orphan)
     }
@@ -231,7 +231,7 @@ pub fn plan(
 /// The reason why an object is not written.
 type Refusal = (ProblemKind, String);
 
-/// Decides the write of a wanted object. `None` if it is in place already.
+/// Decides how to write a wanted object. `None` if it needs no write.
 fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, Refusal> {
     if let Some(settled) = decide_by_limit(wanted, live) {
         return settled;
@@ -260,7 +260,7 @@ fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, Refus
     }
 }
 
-/// Decides by the write limit alone. `None` if a comparison has to decide.
+/// Decides by the write limit alone. `None` if a comparison must decide.
 pub(super) fn decide_by_limit(
     wanted: &Desired,
     live: Option<&Live>,
@@ -306,7 +306,7 @@ fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, is_approved: bool) {
     }
 }
 
-/// Moves to the held ones what must wait for its workload, and says why.
+/// Holds the removals that must wait for their workload, with the reason.
 pub fn hold(
     prunes: Vec<Prune>,
     why: HoldReason,
@@ -326,7 +326,7 @@ pub(crate) fn is_definition(id: &ObjectId) -> bool {
     &*id.kind == "CustomResourceDefinition" && &*id.group == "apiextensions.k8s.io"
 }
 
-/// Reports whether other objects stand in this one or are made by it.
+/// Reports whether other objects need this one to exist: namespaces and definitions.
 pub(crate) fn goes_first(id: &ObjectId) -> bool {
     is_namespace(id) || is_definition(id)
 }

@@ -1,4 +1,4 @@
-//! A plan for programs: it names objects and never shows their content.
+//! A plan as JSON for programs: it names objects and never shows their content.
 
 use serde::Serialize;
 use serde_json::Value as Json;

@@ -14,14 +14,14 @@ pub(crate) struct PlanResult {
     pub pruned: BTreeSet<ObjectId>,
     pub held: Vec<HeldRemoval>,
     pub problems: Vec<Problem>,
-    /// Objects that may still become as wanted by themselves.
+    /// Objects that may still reach their wanted form by themselves.
     pub waiting: Vec<Problem>,
-    /// The last object in the chain that each waiting object waits for.
+    /// For each waiting object, the last object in the chain of dependencies.
     pub roots: BTreeMap<ObjectId, ObjectId>,
 }
 
-/// Finds the objects that are no longer wanted and still there, and that berth is to remove. The number is that of
-/// kinds whose objects cannot be listed, so that more of them may be there.
+/// Finds the unwanted objects that still exist and that berth will remove. The number counts the kinds that could not
+/// be listed, which may contain more of them.
 pub(super) fn removing(planned: Planned<'_>, done: &PlanResult) -> (Vec<ObjectId>, usize) {
     let Planned { plan, desired, live } = planned;
     let stays_for_good = |held: &&HeldRemoval| match held.why {

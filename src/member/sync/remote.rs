@@ -1,7 +1,7 @@
-//! The remote: one cluster's ref is fetched from it, and the member's status pushed to it.
+//! The remote: the member fetches one cluster's ref from it, and pushes its status to it.
 //!
-//! Only this cluster's ref is asked for. A folder is accepted only if it is whole, this cluster's and not older
-//! than the one before; until then the member keeps the last one.
+//! Fetches only this cluster's ref. A folder is accepted only if it is complete, of this cluster, and not older than
+//! the one before; otherwise the member keeps the last one.
 
 use berth_git::protocol::Refs;
 use std::path::Path;
@@ -18,23 +18,23 @@ use berth_git::{CommitId, GitError, RefMove, Repo};
 const FETCHED_REF: &str = "refs/berth-local/cluster";
 const FETCHED_STATUS_REF: &str = "refs/berth-local/status";
 
-/// A way to send statuses other than Git's.
+/// A way to send statuses other than through Git.
 pub trait StatusSender: std::fmt::Debug + Send {
-    /// Sends the bytes of a status. It is kept when this returns well.
+    /// Sends the bytes of a status. On success, the receiver has stored it.
     fn send(&self, status: &[u8]) -> Result<(), SendError>;
 }
 
-/// The reasons why a status was not kept.
+/// The reasons why a status was not stored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// It would be refused again.
+    /// The receiver would refuse it again.
     #[error("{0}")]
     Refused(String),
     #[error("{0}")]
     Failed(String),
 }
 
-/// The place that statuses go to.
+/// The destination of statuses.
 #[derive(Debug, Default)]
 pub enum StatusPlace {
     /// The remote of the folder.
@@ -51,11 +51,11 @@ pub struct MemberRemote {
     copy: WorkingCopy,
     refs: Refs,
     cluster: String,
-    /// Accept a folder with a lower sequence number, too.
+    /// Also accept a folder with a lower sequence.
     allow_rewind: bool,
     trust: CommitTrust,
     statuses: StatusPlace,
-    /// The status that the place has. `None` if unknown.
+    /// The status at the destination. `None` if unknown.
     reported: Option<Option<CommitId>>,
 }
 
@@ -78,7 +78,7 @@ pub enum RemoteError {
 }
 
 impl RemoteError {
-    /// Returns the one thing that would help.
+    /// Returns the hint, if the error has one.
     pub fn hint(&self) -> Option<String> {
         match self {
             RemoteError::Transport(TransportError::NoSuchRef { .. }) => {
@@ -92,7 +92,7 @@ impl RemoteError {
         }
     }
 
-    /// Reports whether a damaged local repository is one explanation.
+    /// Reports whether a damaged local repository could be the cause.
     pub fn may_be_damage(&self) -> bool {
         use TransportError::{Failed, Truncated};
         matches!(self, RemoteError::Git(_) | RemoteError::Transport(Failed { .. } | Truncated { .. }))
@@ -110,7 +110,7 @@ impl RemoteError {
         )
     }
 
-    /// Reports whether a status was refused, so that offering it again at once is of no use.
+    /// Reports whether a status was refused, so that sending it again at once is pointless.
     pub fn refuses_status(&self) -> bool {
         match self {
             RemoteError::Transport(error) => error.is_refusal(),
@@ -140,13 +140,13 @@ impl MemberRemote {
         }
     }
 
-    /// Accepts only commits that are trusted.
+    /// Accepts only trusted commits.
     #[must_use]
     pub fn trusting(self, trust: CommitTrust) -> MemberRemote {
         MemberRemote { trust, ..self }
     }
 
-    /// Sends statuses to this place.
+    /// Sends statuses to this destination.
     #[must_use]
     pub fn reporting_to(self, statuses: StatusPlace) -> MemberRemote {
         MemberRemote { statuses, ..self }
@@ -173,7 +173,7 @@ impl MemberRemote {
     pub fn fetch(&mut self) -> Result<bool, RemoteError> {
         let repo = Repo::open(self.copy.path())?;
         let name = self.refs.cluster(&self.cluster);
-        // Without a depth, an unmoved ref ends the exchange; its commits have no parents anyway.
+        // Without a depth, fetching an unmoved ref transfers nothing; its commits have no parents anyway.
         let depth = if repo.read_ref(FETCHED_REF)?.is_some() { None } else { Some(1) };
         let want = Want::One { there: name.clone(), here: FETCHED_REF.to_owned() };
         self.transport.fetch(self.copy.path(), &[want], depth)?;
@@ -194,7 +194,7 @@ impl MemberRemote {
         if let Some(known) = known.filter(|known| {
             offered.seq < known.seq && !self.allow_rewind && !is_repair(known.seq, known.tree)
         }) {
-            // An old commit of the very folder that is known: there is nothing to apply, and the number stays.
+            // An old commit with exactly the known folder: there is nothing to apply, and the sequence stays.
             if offered.tree == known.tree {
                 return Ok(false);
             }
@@ -205,7 +205,7 @@ impl MemberRemote {
         Ok(true)
     }
 
-    /// Brings the member's status to its place. Returns true if the place was not known to have it.
+    /// Sends the member's status to its destination. Returns true if the destination was not known to have it.
     pub fn push_status(&mut self) -> Result<bool, RemoteError> {
         let repo = Repo::open(self.copy.path())?;
         let name = self.refs.status_of(&self.cluster);
@@ -228,7 +228,7 @@ impl MemberRemote {
                 return Ok(false);
             }
             let change = RefPush { name: name.clone(), old, new: Some(new) };
-            // After any failure the push may have succeeded, and only its answer been lost.
+            // After any failure, the push may have succeeded with only its answer lost.
             self.reported = None;
             match self.for_statuses().push(self.copy.path(), &[change], false) {
                 Err(error) if error.is_race() && attempt == 1 => {}
@@ -259,10 +259,10 @@ impl MemberRemote {
         self.for_statuses().cleared_locks()
     }
 
-    /// Makes the local repository anew where it is damaged, so that the next fetch brings the folder. Returns true if
-    /// it did. The record in the cluster goes on refusing an older folder.
+    /// Recreates the local repository if it is damaged, so that the next fetch brings the folder. Returns true if it
+    /// did. The record in the cluster still refuses an older folder.
     pub fn mend(&mut self) -> bool {
-        // Where that cannot be told, nothing is lost yet.
+        // Keeps the repository if the check itself fails.
         if self.transport.is_sound(self.copy.path()).unwrap_or(true) {
             return false;
         }
@@ -271,7 +271,7 @@ impl MemberRemote {
         self.copy.renew().inspect_err(|error| warn!(%error, "the working copy cannot be made anew")).is_ok()
     }
 
-    /// Packs the local repository anew when it has become slow. Failing does no harm.
+    /// Repacks the local repository if it has become slow. Failures are harmless.
     pub fn tidy(&self) {
         if let Some(step) = upkeep::due(self.copy.path()) {
             let _ = self.transport.tidy(self.copy.path(), step);

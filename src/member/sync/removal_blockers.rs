@@ -1,7 +1,7 @@
-//! Removals that wait, because another object of their workload is not as wanted yet.
+//! Removals that wait because another object of their workload is not in its wanted form yet.
 //!
-//! A refused object holds back the removals of its workload for as long as it may take to become as wanted, and
-//! no longer. An unreadable file holds them back until it can be read: its content is unknown.
+//! A refused object blocks the removals of its workload until its time is up. An unreadable file blocks them until it
+//! can be read: its content is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +12,11 @@ use super::plan_result::PlanResult;
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::WORKLOAD;
 
-/// The object that a removal waits for.
+/// The object that blocks a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Blocker {
     pub object: ObjectId,
-    /// The wait ends by itself.
+    /// The blocker's time will end the wait.
     pub has_time: bool,
 }
 
@@ -27,13 +27,13 @@ impl Blocker {
     }
 }
 
-/// The first object of each workload that is not as wanted and has time left.
+/// For each workload, the first object that is not in its wanted form and has time left.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RemovalBlockers {
     workloads: BTreeMap<String, Blocker>,
-    /// A blocker of unknown workload, which holds back all removals.
+    /// A blocker of an unknown workload. It blocks all removals.
     any: Option<Blocker>,
-    /// Objects that had all the time they may take.
+    /// Objects whose time is up.
     pub given_up: BTreeSet<ObjectId>,
 }
 
@@ -74,7 +74,8 @@ impl RemovalBlockers {
         unfinished
     }
 
-    /// Tells removals that may be carried out now from those that wait. What is gone already waits for nothing.
+    /// Splits removals into those that can run now and those that wait. An object that is already missing waits for
+    /// nothing.
     pub fn split(&self, prunes: Vec<Prune>) -> (Vec<Prune>, Vec<(Prune, Blocker)>) {
         let (mut now, mut behind) = (Vec::new(), Vec::new());
         for prune in prunes {

@@ -1,7 +1,7 @@
-//! A sync's outcome → the member's status, and the status → its ref.
+//! Builds the member's status from a sync's outcome, and writes it to its ref.
 //!
-//! The ref holds one commit without a parent, replaced by compare-and-swap, and only when something
-//! changed or the heartbeat is due: thousands of members share one repository. `now` is an argument.
+//! The ref holds one commit without a parent, replaced by compare-and-swap. It is only written if something changed
+//! or the heartbeat is due, because thousands of members share one repository. `now` is an argument.
 
 use sha2::{Digest, Sha256};
 
@@ -27,7 +27,7 @@ const MOST_NOTES: usize = 25;
 const MOST_REMOVING: usize = 100;
 const LONGEST_MESSAGE: usize = 1_000;
 
-/// Cuts a status to a size for a repository that thousands share, and counts the parts left out.
+/// Limits a status to a size for a repository that thousands of members share, and counts the omitted parts.
 fn bounded(mut applied: Applied) -> Applied {
     for (list, most) in [(&mut applied.problems, MOST_PROBLEMS), (&mut applied.notes, MOST_NOTES)] {
         applied.left_out = applied.left_out.saturating_add(list.len().saturating_sub(most));
@@ -52,10 +52,10 @@ fn cut(message: &mut String) {
     }
 }
 
-/// The number of waiting objects named. With more of them, a report at each step would be too much.
+/// The number of waiting objects named. With more of them, reporting each step would be too much.
 const MOST_WAITING: usize = 20;
 
-/// Adds the objects that may still become as wanted.
+/// Adds the objects that may still reach their wanted form.
 pub(crate) fn with_waiting(applied: Applied, waiting: &[Problem]) -> Applied {
     let mut ids: Vec<ObjectId> = waiting.iter().map(|problem| problem.object.clone()).collect();
     ids.dedup();
@@ -65,7 +65,7 @@ pub(crate) fn with_waiting(applied: Applied, waiting: &[Problem]) -> Applied {
     Applied { progressing: !waiting.is_empty(), waiting: ids, ..applied }
 }
 
-/// Adds a failure to the status of the last sync, with the start of the failures.
+/// Adds a failure to the status of the last sync, with the time since which syncs fail.
 pub(crate) fn with_failure(earlier: Option<Applied>, message: &str, now: Timestamp) -> Applied {
     let mut applied = earlier.unwrap_or_default();
     let since = applied.failing.take().map_or_else(|| whole_seconds(now), |failing| failing.since);
@@ -73,7 +73,7 @@ pub(crate) fn with_failure(earlier: Option<Applied>, message: &str, now: Timesta
     applied
 }
 
-/// Adds notes to those that an earlier status has for the same folder.
+/// Adds notes to those of an earlier status for the same folder.
 pub(crate) fn with_notes(earlier: Option<&Applied>, mut applied: Applied, notes: Vec<Problem>) -> Applied {
     let same = earlier.filter(|earlier| earlier.tree == applied.tree);
     applied.notes = same.map(|earlier| earlier.notes.clone()).unwrap_or_default();
@@ -108,7 +108,7 @@ fn whole_seconds(moment: Timestamp) -> Timestamp {
 /// The seconds by which a status may be ahead of the clock.
 const MOST_AHEAD: i64 = 60;
 
-/// Writes a status if it says something new or the last one is due again. Returns true if it was written.
+/// Writes a status if it changed or the heartbeat is due. Returns true if it was written.
 pub fn write(repo: &Repo, refs: &Refs, status: &ClusterStatus, now: Timestamp) -> Result<bool, GitError> {
     let name = refs.status_of(&status.cluster);
     let old = repo.read_ref(&name)?;
@@ -128,8 +128,8 @@ pub fn write(repo: &Repo, refs: &Refs, status: &ClusterStatus, now: Timestamp) -
     Ok(true)
 }
 
-/// Returns the time of a status after another one. It is later also within one second, so that the newer of both is
-/// known wherever they arrive; a clock that was far ahead counts no more.
+/// Returns the time of a status after another one. It is later even within one second, so that every receiver knows
+/// the newer one. A last status far ahead of the clock is ignored.
 fn after(last: Option<Timestamp>, now: Timestamp) -> Timestamp {
     let Some(last) = last else { return now };
     let ahead = last.as_second().saturating_sub(now.as_second());

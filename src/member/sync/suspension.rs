@@ -1,7 +1,7 @@
-//! A suspension that people asked for → a plan that leaves its objects alone, and says so.
+//! Suspensions ordered by people: the plan leaves suspended objects unchanged, and reports them.
 //!
-//! Annotations of berth's own record suspend the whole backend; annotations in Git suspend one workload. An
-//! unreadable end counts as none: the suspension goes on. `now` is an argument.
+//! Annotations of berth's own record suspend the whole backend; annotations in Git suspend one workload. A suspension
+//! with an unreadable end has no end. `now` is an argument.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
 use berth_base::model::status::{Problem, Suspension};
 use berth_base::model::{ObjectId, Timestamp};
 
-/// The longest reason that is passed on, in characters.
+/// The longest reason shown, in characters.
 const LONGEST: usize = 300;
 
-/// Reads a suspension from two annotations. `None` if it is over.
+/// Reads a suspension from two annotations. `None` if it has ended.
 pub fn read(reason: Option<&str>, until: Option<&str>, now: Timestamp) -> Option<Suspension> {
     if reason.is_none() && until.is_none() {
         return None;
@@ -57,7 +57,7 @@ pub fn hold(plan: &mut SyncPlan, desired: &DesiredSet, now: Timestamp) -> Option
     suspended.values().filter_map(|suspension| suspension.until).min()
 }
 
-/// Takes everything out of a plan: what is not as wanted is said, and stays.
+/// Removes all changes from a plan, and reports the objects that differ from their wanted form.
 pub(crate) fn hold_all(plan: &mut SyncPlan, suspension: &Suspension) {
     let writes = std::mem::take(&mut plan.writes);
     plan.problems.extend(writes.iter().map(|write| differs(&write.id, suspension)));

@@ -1,7 +1,7 @@
-//! The result of a sync → events for people who look into the cluster.
+//! The events of a sync, for people who look into the cluster.
 //!
-//! Messages are those of the report, which hold no content of a Secret. The backend decides how to publish the
-//! events, and how often.
+//! Messages are those of the report, which contain nothing of a Secret. The backend decides how to publish events,
+//! and how often.
 
 use super::plan::Action;
 use super::{SyncError, SyncOutcome};
@@ -14,7 +14,7 @@ pub struct SyncEvent {
     /// The object; `None` for the whole folder.
     pub about: Option<ObjectId>,
     pub is_warning: bool,
-    /// A word by which repetitions are known.
+    /// A word that identifies repetitions.
     pub reason: &'static str,
     pub message: String,
 }
@@ -49,7 +49,7 @@ pub fn of(result: &Result<SyncOutcome, SyncError>) -> Vec<SyncEvent> {
     said
 }
 
-/// Returns the notes for people, which the report shows, too.
+/// Returns the notes for people, which the report also shows.
 pub fn notes(outcome: &SyncOutcome) -> Vec<Problem> {
     let mut notes = outcome.notes.clone();
     let failed = |id: &ObjectId| outcome.applied.problems.iter().any(|problem| problem.object == *id);

@@ -1,8 +1,8 @@
-//! The member, again and again: fetch, apply, correct drift, report, until told to stop.
+//! The member's loop: fetch, apply, correct drift and report, until asked to stop.
 //!
-//! A sync over an unchanged folder and an unchanged backend writes nothing. The newest folder always
-//! wins: each sync reads the ref anew. Syncs that fail come less and less often. Where a backend tells of
-//! its changes, a sync comes only when the folder, the backend or a deadline asks for it.
+//! A sync over an unchanged folder and an unchanged backend writes nothing. Each sync reads the ref, so the newest
+//! folder is applied. Failures in a row lengthen the pause. If the backend reports its changes, a sync only runs when
+//! the folder, the backend or a deadline requires it.
 
 use std::time::{Duration, Instant};
 
@@ -36,7 +36,7 @@ pub struct Config {
 pub trait SyncHooks {
     fn now(&mut self) -> Timestamp;
 
-    /// Fetches the newest folder, if the local repository is a copy of another one.
+    /// Fetches the newest folder, if the local repository is a copy of a remote one.
     fn refresh(&mut self) -> Freshness {
         Freshness::Newest
     }
@@ -61,19 +61,19 @@ pub trait SyncHooks {
         Ok(ClusterStatus::default())
     }
 
-    /// Handles a finished sync, and may push the status.
+    /// Handles a finished sync. May push the status.
     fn after(&mut self, sync: &Sync);
 
-    /// Handles an interval in which nothing was done; the argument is whether the last status was reported again.
+    /// Handles an interval without a sync. `reported` is true if the last status was written again.
     fn between(&mut self, _reported: &Result<bool, GitError>) {}
 }
 
-/// The freshness of the local repository. If it is behind, the member keeps to the last folder.
+/// The freshness of the local repository. If it is behind, the member keeps the last folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Freshness {
     Newest,
     Unreachable(String),
-    /// The newest commit must not be followed, which the report says.
+    /// The newest commit must not be followed; the report contains the reason.
     Refused(String),
 }
 
@@ -81,16 +81,16 @@ pub enum Freshness {
 #[derive(Debug)]
 pub struct Sync {
     pub result: Result<SyncOutcome, SyncError>,
-    /// Whether it worked on the newest folder.
+    /// The freshness of the folder that the sync used.
     pub freshness: Freshness,
     /// True if a status was written.
     pub reported: Result<bool, GitError>,
 }
 
-/// The shortest time from one sync to the next that a backend asks for: what happens together is one change.
+/// The shortest time between two syncs that a backend requests: simultaneous changes count as one.
 pub(super) const SHORTEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// A syncer at work: what it goes by, what it changes, and what it remembers.
+/// A syncer: its settings, its backend, and its cache.
 #[expect(missing_debug_implementations, reason = "borrows of a sync at work, never printed")]
 pub struct Syncer<'a> {
     pub config: &'a Config,
@@ -124,7 +124,7 @@ impl<'a> Syncer<'a> {
             let failed = !matches!(sync.result, Ok(_) | Err(SyncError::NotAdmitted(_)));
             failures = if failed { failures.saturating_add(1) } else { 0 };
             self.hooks.after(&sync);
-            // A check of the lease costs nothing, so it is repeated at the interval.
+            // Checking the lease costs nothing, so it is repeated at the interval.
             let inputs = inputs.filter(|_| !matches!(sync.result, Err(SyncError::NotAdmitted(_))));
             let Some(inputs) = inputs else {
                 match wakeups.wait(pause(interval, failures)) {
@@ -149,7 +149,7 @@ impl<'a> Syncer<'a> {
         Inputs { refreshed, chosen, overrides: self.hooks.overrides() }
     }
 
-    /// Returns the commit to apply, and notes in `refreshed` if the newest is refused.
+    /// Returns the commit to apply. Sets `refreshed` if the newest one is refused.
     fn choose(&mut self, refreshed: &mut Freshness) -> Result<CommitId, SyncError> {
         let newest = cluster_folder::newest(self.repo, &self.config.refs, &self.config.cluster)?;
         let (chosen, refused) = self.hooks.choose(self.repo, newest).map_err(SyncError::Refused)?;
@@ -159,7 +159,7 @@ impl<'a> Syncer<'a> {
         Ok(chosen)
     }
 
-    /// Waits until something asks for a sync. Returns true if somebody asks to stop.
+    /// Waits until a sync is required. Returns true if asked to stop.
     fn is_stopped(&mut self, idle: &Idle<'_>, wakeups: &Wakeups) -> bool {
         let interval = self.config.interval;
         loop {
@@ -199,7 +199,7 @@ impl<'a> Syncer<'a> {
             ) => Err(SyncError::Refresh(why.clone())),
             (result, _) => result,
         };
-        // After a loss of the lease, the next holder reports.
+        // If the lease was lost during the sync, the next holder reports.
         if let Err(why) = if dry { Ok(()) } else { self.backend.admit() } {
             return self.turned_away(why);
         }
@@ -212,7 +212,7 @@ impl<'a> Syncer<'a> {
         Sync { result, freshness: refreshed, reported }
     }
 
-    /// Ends a sync without the lease. It is reported only if no other holder is known: the cluster may be down.
+    /// Ends a sync without the lease. Reports only if no other holder is known, since the cluster may be down.
     fn turned_away(&mut self, why: NotAdmitted) -> Sync {
         let is_trouble = matches!(why, NotAdmitted::Trouble(_));
         let (result, now) = (Err(why.into()), self.hooks.now());
@@ -252,7 +252,7 @@ impl<'a> Syncer<'a> {
         now: Timestamp,
     ) -> Result<bool, GitError> {
         let (config, repo) = (self.config, self.repo);
-        // The disk may have been full for the last report.
+        // Clears a failure to write the last report, as on a full disk.
         repo.start_over();
         let earlier = read_status(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
         let applied: Applied = match result {
@@ -274,7 +274,7 @@ impl<'a> Syncer<'a> {
         facts_file::add(&mut status, self.hooks.facts(), || {
             read_status(repo, &config.refs, &config.cluster)
         })?;
-        // Without the lease or the API server, there is no place to show the status.
+        // Without the lease or the API server, the status cannot be shown.
         if !matches!(result, Err(SyncError::NotAdmitted(_))) {
             self.backend.show_status(&status);
         }
@@ -282,33 +282,34 @@ impl<'a> Syncer<'a> {
     }
 }
 
-/// The inputs of a sync, beside its backend.
+/// The inputs of a sync, apart from the backend.
 #[derive(PartialEq)]
 struct Inputs {
     refreshed: Freshness,
-    /// The commit that counts.
+    /// The commit to apply.
     chosen: Option<CommitId>,
     overrides: Result<LocalOverrides, String>,
 }
 
-/// The time after a sync, until something asks for the next.
+/// The wait after a sync until the next one is required.
 struct Idle<'a> {
     sync: &'a Sync,
     inputs: Inputs,
-    /// The moment of the next sync in any case.
+    /// The moment at which the next sync runs in any case.
     again: Option<Instant>,
     earliest: Instant,
 }
 
 impl Sync {
-    /// Reports whether all is as wanted, so that only a change asks for another sync.
+    /// Reports whether every object has its wanted form, so that only a change requires another sync.
     fn is_idle(&self) -> bool {
         self.result
             .as_ref()
             .is_ok_and(|outcome| outcome.waiting.is_empty() && outcome.applied.problems.is_empty())
     }
 
-    /// Reports whether the sync failed by a fault of its own: not another syncer's, and not for want of a folder.
+    /// Reports whether the sync itself failed, and not because another syncer has the lease or no folder could be
+    /// fetched.
     pub fn has_failed(&self) -> bool {
         use SyncError::{NotAdmitted as Turn, Refresh};
         !matches!(self.result, Ok(_) | Err(Turn(NotAdmitted::Standby(_)) | Refresh(_)))

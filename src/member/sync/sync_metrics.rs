@@ -1,4 +1,4 @@
-//! A sync → the numbers that a syncer shows about itself.
+//! The metrics of a syncer.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use berth_telemetry::meter::{
 };
 use berth_telemetry::{Page, ProcessHealth};
 
-/// A silence after which a syncer counts as stuck: longer than any pause and any but the largest syncs.
+/// The silence after which a syncer counts as stuck: longer than any pause and all but the largest syncs.
 const LONGEST_SILENCE: Duration = Duration::from_secs(3600);
 
 /// Counts syncs.
@@ -31,12 +31,12 @@ pub struct SyncMeter {
     last_success: Later<Moment>,
     lease_held: Number,
     suspended: Number,
-    /// The folder of the sync before.
+    /// The folder of the previous sync.
     tree: Option<String>,
 }
 
 impl SyncMeter {
-    /// Counts, and returns the page that shows it.
+    /// Returns the meter and the page that shows its numbers.
     pub fn with_page() -> (SyncMeter, Page) {
         let mut registry = registry();
         let meter = SyncMeter::new(&mut registry);
@@ -64,7 +64,7 @@ impl SyncMeter {
         for result in ["done", "problems", "failed", "standby"] {
             drop(meter.rounds.get_or_create(&[("result", result)]));
         }
-        // A counter that first shows as 1 has not increased for those who watch.
+        // A counter must first appear as 0: monitoring sees no increase if it first appears as 1.
         for reason in REASONS {
             drop(meter.failures.get_or_create(&[("reason", reason)]));
         }
@@ -93,12 +93,12 @@ impl SyncMeter {
         meter
     }
 
-    /// Hears that the loop goes on, sync or no sync.
+    /// Records that the loop is running, with or without a sync.
     pub fn beat(&self) {
         self.health.beat();
     }
 
-    /// Counts a sync. A duration is known of those that were begun.
+    /// Counts a sync. Only a sync that was begun has a duration.
     pub fn count(&mut self, sync: &Sync, took: Option<Duration>, now: Timestamp) {
         if let Some(took) = took {
             self.seconds.observe(took.as_secs_f64());
@@ -165,7 +165,7 @@ fn number(count: usize) -> u64 {
     count as u64
 }
 
-/// All that [`reason`] gives.
+/// All results of [`reason`].
 const REASONS: [&str; 6] = ["lease", "refused", "remote", "overrides", "folder", "target"];
 
 fn reason(error: &SyncError) -> &'static str {

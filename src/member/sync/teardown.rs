@@ -1,7 +1,7 @@
-//! The end of a member: everything that berth owns in a backend is removed, or let go as it is.
+//! The teardown of a member: removes everything that berth owns in a backend, or releases it unchanged.
 //!
-//! Removal is the mirror of applying: what others stand in, are made by or have their rights from goes
-//! after them. What must not go is held, and the backend's record stays as long as anything is left.
+//! Removal is the reverse of applying: namespaces, definitions and roles are removed after the objects that need
+//! them. Objects that must not be removed are held, and the backend's record stays while any object is left.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use berth_base::model::ObjectId;
 use berth_base::model::annotation::{WAVE, WORKLOAD};
 use berth_base::model::status::Problem;
 
-/// The reason why a teardown did nothing, or not all.
+/// The reason why a teardown was not done, or not completely.
 #[derive(Debug, thiserror::Error)]
 pub enum TeardownError {
     /// Another syncer has the lease, or the lease failed.
@@ -28,14 +28,14 @@ pub enum TeardownError {
     Backend(#[from] BackendError),
 }
 
-/// The interval at which a stage is looked at until it is gone.
+/// The interval at which a stage is checked until it is gone.
 const LOOK: Duration = Duration::from_millis(500);
 
 /// The treatment of the owned objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TeardownMode {
     Remove,
-    /// Releases the objects: they stay, and are nobody's.
+    /// Releases the objects: they stay, without an owner.
     Release,
 }
 
@@ -45,17 +45,17 @@ pub struct Teardown {
     pub fleet: String,
     pub cluster: String,
     pub end: TeardownMode,
-    /// Removes namespaces, CRDs and volume claims, too.
+    /// Also removes namespaces, CRDs and volume claims.
     pub allow_risky_prune: bool,
-    /// The time a stage may take to be gone.
+    /// The time limit until a stage is gone.
     pub patience: Duration,
 }
 
-/// The objects found, and the stages of their removal.
+/// The owned objects, and the stages of their removal.
 #[derive(Clone, Debug, Default)]
 pub struct OwnedObjects {
     pub plan: SyncPlan,
-    /// The foreign objects that go along, or would if their holder were not held.
+    /// The foreign objects that are deleted along, or would be if the object around them were not held.
     pub along: Vec<Problem>,
     record: Record,
     stages: Vec<Vec<Prune>>,
@@ -67,12 +67,12 @@ pub struct TeardownResult {
     pub removed: usize,
     pub let_go: usize,
     pub problems: Vec<Problem>,
-    /// True if nothing is left, the backend's record included.
+    /// True if nothing is left, including the backend's record.
     pub is_whole: bool,
 }
 
 impl Teardown {
-    /// Finds the owned objects and plans their end. Changes nothing.
+    /// Finds the owned objects and plans their removal. Changes nothing.
     pub fn look(&self, backend: &mut dyn Backend) -> Result<OwnedObjects, ApplyError> {
         let fresh =
             || Record { fleet: self.fleet.clone(), cluster: self.cluster.clone(), ..Record::default() };
@@ -98,7 +98,7 @@ impl Teardown {
         Ok(OwnedObjects { plan, along, record, stages })
     }
 
-    /// Removes or releases the objects found.
+    /// Removes or releases the owned objects.
     pub fn carry_out(
         &self,
         found: &OwnedObjects,
@@ -123,7 +123,7 @@ impl Teardown {
         Ok(ended)
     }
 
-    /// Removes one stage, and waits until it is gone.
+    /// Removes one stage, and waits until its objects are gone.
     fn remove(
         &self,
         stage: &[Prune],
@@ -169,7 +169,7 @@ fn released(id: &ObjectId, live: &Live) -> Option<Prune> {
     live.owned.then_some(prune)
 }
 
-/// Groups removals into stages: later kinds first, within a kind higher waves first, and rights last.
+/// Groups removals into stages: later kinds first, within a kind higher waves first, and roles last.
 fn stages(prunes: &[Prune], live: &BTreeMap<ObjectId, Live>) -> Vec<Vec<Prune>> {
     let wave = |id: &ObjectId| {
         let text = live.get(id).and_then(|live| live.annotations.get(WAVE));

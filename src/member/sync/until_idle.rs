@@ -1,4 +1,4 @@
-//! Syncs in a row, as one, until nothing is left to wait for: `berth sync --once`.
+//! Runs syncs until no object can make progress by itself, and reports them as one: `berth sync --once`.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -10,12 +10,11 @@ use berth_base::backoff::pace::paced;
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 
-/// The pause before a sync that only waits for others, where the backend does not tell of changes.
+/// The pause before a sync that only waits, if the backend does not report changes.
 const POLL_PAUSE: Duration = Duration::from_secs(1);
 
-/// Syncs until nothing is left that may still become as wanted by itself: for a backend with a deadline
-/// for each object, that is an end. What all syncs did counts as done by one. `tell` hears after each sync what the
-/// next one waits for.
+/// Syncs until no object may still reach its wanted form by itself; a deadline for each object bounds the wait. The
+/// result counts the work of all syncs. After each sync, `tell` gets the objects that the next one waits for.
 pub fn sync_until_idle(mut syncer: Syncer<'_>, tell: &mut dyn FnMut(&[Problem], Option<Duration>)) -> Sync {
     let config = syncer.config;
     let mut whole: Option<SyncOutcome> = None;
@@ -36,14 +35,14 @@ pub fn sync_until_idle(mut syncer: Syncer<'_>, tell: &mut dyn FnMut(&[Problem], 
             wakeups.wait(due.map_or(config.interval, |due| due.min(config.interval)));
             wakeups.is_stopped_within(SHORTEST_PAUSE);
         } else {
-            // From the next sync on the backend tells of changes, and need not list all its objects again.
+            // From the next sync on, the backend reports changes, and need not list all its objects again.
             tells = syncer.backend.watch_changes(wakeups.sync_requester());
             std::thread::sleep(paced(POLL_PAUSE));
         }
     }
 }
 
-/// Two syncs' outcomes as one: what either did, and what the later one left.
+/// Merges two outcomes: the work of both, and the remaining objects of the later one.
 pub(super) fn merged(earlier: SyncOutcome, mut later: SyncOutcome) -> SyncOutcome {
     let mut plan = earlier.plan;
     let mut written: BTreeSet<ObjectId> = plan.writes.iter().map(|write| write.id.clone()).collect();

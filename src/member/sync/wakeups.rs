@@ -1,4 +1,4 @@
-//! The channel that ends the wait between two syncs: a request to stop, or a backend's request for a sync.
+//! The channel that ends the wait between two syncs: a request to stop, or a request for a sync.
 
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
@@ -27,16 +27,16 @@ impl Default for Wakeups {
 }
 
 impl Wakeups {
-    /// Asks to stop, from wherever it is called.
+    /// Returns a function that asks the loop to stop, callable from any thread.
     pub fn stopper(&self) -> impl Fn() + Send + 'static {
         let sender = self.sender.clone();
         move || {
-            // The loop may have ended, and nobody listens.
+            // The loop may have ended.
             let _ = sender.send(Wakeup::Stop);
         }
     }
 
-    /// Asks for a sync.
+    /// Returns a function that requests a sync.
     pub(crate) fn sync_requester(&self) -> RequestSync {
         let sender = self.sender.clone();
         Box::new(move || {
@@ -44,7 +44,7 @@ impl Wakeups {
         })
     }
 
-    /// Waits for either, for so long.
+    /// Waits for a wakeup, at most for the pause.
     pub fn wait(&self, pause: Duration) -> Option<Wakeup> {
         match self.heard.recv_timeout(pause) {
             Ok(wakeup) => Some(wakeup),
@@ -53,7 +53,7 @@ impl Wakeups {
         }
     }
 
-    /// Waits out a pause, despite requests for a sync. Returns true if somebody asks to stop.
+    /// Waits out a pause, despite requests for a sync. Returns true if asked to stop.
     pub(crate) fn is_stopped_within(&self, pause: Duration) -> bool {
         let end = Instant::now() + pause;
         loop {

@@ -1,11 +1,11 @@
-//! The forms of paths that a layer may have.
+//! The allowed forms of paths in a layer.
 
 /// The most parts of a path. A cluster's folder has two.
 const DEEPEST: usize = 16;
-/// The longest path. Longer ones are no file's of berth's.
+/// The longest path. Berth writes none so long.
 pub(super) const LONGEST_PATH: usize = 4_096;
 
-/// Reports whether a path stays in its folder, whoever unpacks it.
+/// Reports whether a path stays in its folder when any program unpacks it.
 pub(super) fn is_fit(path: &str) -> bool {
     let is_part = |part: &str| !matches!(part, "" | "." | "..");
     path.len() <= LONGEST_PATH

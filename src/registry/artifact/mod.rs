@@ -1,7 +1,8 @@
-//! A folder's tree in Git ↔ an artifact: one manifest with one tar+gzip layer, which Flux, Argo CD and Config Sync take.
+//! Converts a folder's tree in Git to an artifact and back: one manifest with one tar+gzip layer, which Flux, Argo CD
+//! and Config Sync accept.
 //!
-//! - [`pack`]: a tree → a layer. Equal trees have equal layers, wherever and whenever they are packed.
-//! - [`unpack`]: a layer → objects of Git, within limits. What is in it is compared with the tree's id by the caller.
+//! - [`pack`]: packs a tree. Equal trees give equal layers, on any machine at any time. [`unpack`]: unpacks a layer
+//!   into Git objects, within limits. The caller compares the content with the tree's id.
 
 mod layer;
 mod pack;
@@ -16,20 +17,20 @@ pub use unpack::{UnpackError, unpack};
 /// The type of a folder's artifact.
 pub const FOLDER: &str = "application/vnd.berth.folder.v1";
 
-/// The longest layer, packed and unpacked, and the longest file in it. Argo CD unpacks 1 GiB as it is installed.
+/// The longest layer, packed and unpacked, and the longest file in it. Argo CD unpacks at most 1 GiB by default.
 pub const LONGEST_LAYER: u64 = 1 << 30;
 pub const LONGEST_FILE: u64 = 32 << 20;
 /// The most files and folders of a layer.
 pub const MOST_ENTRIES: u64 = MOST_OF_A_CLUSTER;
 
-/// A folder that is packed.
+/// A packed folder.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Artifact {
     pub layer: Vec<u8>,
     pub manifest: Manifest,
 }
 
-// The layer may hold Secrets.
+// The layer may contain Secrets.
 impl std::fmt::Debug for Artifact {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Artifact").field("manifest", &self.manifest).finish_non_exhaustive()
@@ -42,13 +43,13 @@ impl Artifact {
         Artifact { layer, manifest }
     }
 
-    /// Returns the digest of the manifest, which stands for the folder.
+    /// Returns the manifest's digest, which identifies the folder.
     pub fn digest(&self) -> Digest {
         Digest::of(&self.manifest.bytes())
     }
 }
 
-/// Returns the layer of a folder's manifest; none where it is of another form.
+/// Returns the layer of a folder's manifest; `None` if the manifest has another form.
 pub fn layer_of(manifest: &Manifest) -> Option<&Descriptor> {
     match manifest.layers.as_slice() {
         [layer] if layer.media_type == media::LAYER => Some(layer),

@@ -1,4 +1,5 @@
-//! A tree → a layer whose bytes depend on the tree alone: sorted, without times, owners or anything of this machine.
+//! Packs a tree into a layer whose bytes depend only on the tree: sorted, without times, owners or traces of this
+//! machine.
 
 use std::collections::BTreeMap;
 
@@ -11,9 +12,9 @@ use crate::error::RegistryError;
 use berth_base::model::ContentId;
 use berth_git::{EntryKind, Repo, TreeId};
 
-/// A change of the level would give every folder another digest.
+/// Changing the level would change every folder's digest.
 const LEVEL: Compression = Compression::new(6);
-/// The mark of a gzip stream that tells no system.
+/// The mark of a gzip stream from an unspecified system.
 const NO_SYSTEM: u8 = 255;
 
 /// Packs a cluster's folder.
@@ -54,7 +55,7 @@ enum ListError {
     Unfit(String),
 }
 
-/// Lists the files of a tree by their paths. In the order of their bytes, all files of a folder stand together.
+/// Lists the files of a tree by path. In byte order, all files of a folder are adjacent.
 fn list(
     repo: &Repo,
     tree: TreeId,

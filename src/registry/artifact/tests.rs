@@ -26,7 +26,7 @@ fn one_tree_has_one_digest_whatever_the_machine() {
     let artifact = pack(&repo, tree_of(&repo, &FILES), "oslo").unwrap();
     let (_other_folder, other) = bare();
     assert_eq!(pack(&other, tree_of(&other, &FILES), "rome").unwrap(), artifact);
-    // A new encoder would give every folder of every fleet another digest: a note for users, not an accident.
+    // A new encoder would change the digest of every folder in every fleet. Users must be informed of such a change.
     let digest = artifact.digest().to_string();
     assert_eq!(digest, EXPECTED, "{:?}", artifact.manifest);
     let changed = [FILES[0], ("shop/ConfigMap_a.yaml", "kind: Other\n")];
@@ -52,7 +52,7 @@ fn a_folder_comes_back_as_the_tree_that_it_was() {
     assert_eq!(unpack(&other, empty.layer.as_slice()).unwrap(), TreeId::EMPTY);
 }
 
-/// An entry of an archive by hand: its kind, its path as it stands, its bytes.
+/// A handmade entry of an archive: its kind, its raw path, its bytes.
 type Odd<'a> = (EntryType, &'a [u8], &'a [u8]);
 
 fn archive(entries: &[Odd<'_>]) -> Vec<u8> {
@@ -126,7 +126,7 @@ fn nothing_in_an_archive_leads_out_of_its_folder() {
 fn a_bomb_and_a_cut_archive_are_given_up_in_bounded_memory() {
     let (_folder, repo) = bare();
     let refused = |bytes: &[u8]| unpack(&repo, bytes).unwrap_err().to_string();
-    // One file that claims more than it may have, and one that claims more than there is.
+    // A file that claims more than the limit, and one that claims more bytes than follow.
     let mut header = Header::new_gnu();
     header.set_entry_type(EntryType::Regular);
     header.as_gnu_mut().unwrap().name[0] = b'a';
@@ -136,7 +136,7 @@ fn a_bomb_and_a_cut_archive_are_given_up_in_bounded_memory() {
         let said = refused(&zipped(header.as_bytes()));
         assert!(said.contains(words), "{said}");
     }
-    // Zeros pack a thousand to one. They end the archive, and nothing after its end is read.
+    // Zeros compress a thousand to one. They end the archive, and nothing after the end is read.
     let zeros = zipped(&vec![0; 4 << 20]);
     assert_eq!(unpack(&repo, zeros.as_slice()).unwrap(), TreeId::EMPTY);
     for bytes in [b"".as_slice(), b"no archive", &zeros[..3], b"\x1f\x8b\x08\0\0\0\0\0\0\xff"] {
@@ -144,7 +144,7 @@ fn a_bomb_and_a_cut_archive_are_given_up_in_bounded_memory() {
     }
     let whole = pack(&repo, tree_of(&repo, &FILES), "oslo").unwrap().layer;
     for end in 0..whole.len() {
-        // What is missing may be the end that nobody reads; the digest tells that.
+        // If only the unread end is missing, the digest shows it.
         if let Ok(tree) = unpack(&repo, &whole[..end]) {
             assert_eq!(tree, tree_of(&repo, &FILES));
         }

@@ -1,4 +1,5 @@
-//! A layer → objects of Git. Whatever is in it, nothing outside of the object store is written, and memory stays bounded.
+//! Unpacks a layer into Git objects. Whatever the layer contains, only the object store is written, and memory stays
+//! limited.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -11,19 +12,19 @@ use super::{LONGEST_FILE, LONGEST_LAYER, MOST_ENTRIES};
 use berth_base::model::ContentId;
 use berth_git::{GitError, Repo, TreeId, Writer};
 
-/// The reasons why a layer is not taken.
+/// The reasons why a layer is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum UnpackError {
     #[error("{0}")]
     Unfit(String),
-    /// The bytes did not arrive, or are no archive.
+    /// The bytes did not arrive completely, or are not an archive.
     #[error("its layer cannot be unpacked: {0}")]
     Unreadable(#[from] io::Error),
     #[error(transparent)]
     Git(#[from] GitError),
 }
 
-/// Writes the files of a layer into a repository, and returns the tree that they make. Nothing leads to them yet.
+/// Writes the files of a layer into a repository, and returns their tree. No ref points to it yet.
 pub fn unpack(repo: &Repo, layer: impl Read) -> Result<TreeId, UnpackError> {
     let mut writer = Writer::new(repo)?;
     let unfit = |reason: String| Err(UnpackError::Unfit(reason));
@@ -31,7 +32,7 @@ pub fn unpack(repo: &Repo, layer: impl Read) -> Result<TreeId, UnpackError> {
     let mut archive = Archive::new(bytes);
     let mut files: BTreeMap<String, ContentId> = BTreeMap::new();
     let (mut count, mut long_path) = (0, None);
-    // Raw: the reader's own way with long names would take as much memory as they say.
+    // Raw mode, because for long names the reader would allocate as much memory as they claim.
     for entry in archive.entries()?.raw(true) {
         let mut entry = entry?;
         count += 1;
@@ -58,7 +59,7 @@ pub fn unpack(repo: &Repo, layer: impl Read) -> Result<TreeId, UnpackError> {
             _ => return unfit(format!("the path `{shown}` in its layer leads elsewhere")),
         };
         match kind {
-            // Git has no empty folders, and knows the others by their files.
+            // Git has no empty folders; other folders exist through their files.
             EntryType::Directory if size == 0 => {}
             EntryType::Regular if path.ends_with('/') || files.contains_key(&path) => {
                 return unfit(format!("the path `{shown}` in its layer is not one file's"));
@@ -84,7 +85,7 @@ pub fn unpack(repo: &Repo, layer: impl Read) -> Result<TreeId, UnpackError> {
     Ok(writer.folder(files.iter().map(|(path, id)| (path.as_str(), *id)))?)
 }
 
-/// Ends with an error where there is more than there may be.
+/// Fails when more bytes come than the limit.
 struct Limited<R> {
     from: R,
     left: u64,

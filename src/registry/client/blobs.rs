@@ -1,4 +1,4 @@
-//! Blobs: pulled with their digest checked, and pushed once, in parts where they are long.
+//! Blobs: pulled with a check of their digest, and pushed once, in parts if they are long.
 
 use std::io::{self, Read};
 use std::time::Duration;
@@ -11,19 +11,19 @@ use super::{Descriptor, Digest, Repository};
 use crate::error::RegistryError;
 use berth_http::client::{self, BodyReader};
 
-/// The time for a long blob, each way.
+/// The time limit for a long blob, in each direction.
 const PATIENCE: Duration = Duration::from_secs(600);
 /// Longer blobs are pushed in parts of this length, so that a cut connection costs one part.
 const PART: usize = 8 << 20;
-/// The tries of an upload from its start.
+/// The attempts of an upload from its start.
 const TRIES: u32 = 3;
 
 /// The result of a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mounted {
-    /// The repository had it.
+    /// The repository already had the blob.
     Present,
-    /// Another repository of the registry had it.
+    /// Another repository of the registry had the blob, and it was mounted.
     FromOther,
     Uploaded,
 }
@@ -39,7 +39,7 @@ impl Repository {
         }
     }
 
-    /// Pulls a short blob whole.
+    /// Pulls a short blob completely.
     pub fn pull_blob(&self, wanted: &Descriptor, most: u64) -> Result<Vec<u8>, RegistryError> {
         let mut reader = self.open_blob(wanted, most)?;
         let mut bytes = Vec::new();
@@ -48,7 +48,7 @@ impl Repository {
         Ok(bytes)
     }
 
-    /// Begins to pull a blob. Its bytes count only after [`Repository::finish_blob`].
+    /// Begins to pull a blob. Its bytes are verified only by [`Repository::finish_blob`].
     pub fn open_blob(&self, wanted: &Descriptor, most: u64) -> Result<BlobReader, RegistryError> {
         let digest = wanted.digest().ok_or_else(|| self.wrong("", "a digest is not a SHA-256"))?;
         let named = self.named(&digest.to_string());
@@ -73,7 +73,7 @@ impl Repository {
         Ok(BlobReader { from: reader, hash: Sha256::new(), left: wanted.size, digest, is_longer: false })
     }
 
-    /// Reads the rest of a blob, and checks that it is the one that was asked for.
+    /// Reads the rest of a blob, and checks its digest.
     pub fn finish_blob(&self, mut reader: BlobReader) -> Result<(), RegistryError> {
         let named = self.named(&reader.digest.to_string());
         io::copy(&mut reader, &mut io::sink()).map_err(|error| self.http.unreachable(&error.to_string()))?;
@@ -87,8 +87,8 @@ impl Repository {
         Ok(())
     }
 
-    /// Brings bytes into the repository, unless they are there: from another repository of the registry where one is
-    /// known to have them, or by an upload.
+    /// Brings bytes into the repository, unless it has them: mounts them from another repository of the registry that
+    /// is known to have them, or uploads them.
     pub fn push_blob(&self, bytes: &[u8], from: Option<&str>) -> Result<Mounted, RegistryError> {
         let digest = Digest::of(bytes);
         if self.has_blob(digest)? {
@@ -101,7 +101,7 @@ impl Repository {
             match self.upload(&place, bytes, digest) {
                 Ok(()) => return Ok(Mounted::Uploaded),
                 Err(error) if attempt < TRIES && error.is_passing() => {
-                    // The answer alone may have been lost.
+                    // The upload may have succeeded with only its answer lost.
                     if self.has_blob(digest)? {
                         return Ok(Mounted::Uploaded);
                     }
@@ -113,16 +113,16 @@ impl Repository {
         }
     }
 
-    /// Reports an error unless the account may push. An upload is begun and cancelled, so that nothing stays.
+    /// Checks that the account may push, by an upload that is begun and cancelled, so that nothing stays.
     pub fn may_push(&self) -> Result<(), RegistryError> {
         if let Some(place) = self.start_upload(Digest::of(b"{}"), None)? {
-            // A registry that keeps it removes it after a while.
+            // If the registry does not cancel the upload, it removes it later.
             let _ = self.ask("DELETE", &place, &[], None, Rights::Push);
         }
         Ok(())
     }
 
-    /// Opens an upload and returns its place; `None` where the blob was mounted instead.
+    /// Opens an upload and returns its address; `None` if the blob was mounted instead.
     fn start_upload(&self, digest: Digest, from: Option<&str>) -> Result<Option<String>, RegistryError> {
         let query = from.map(|from| format!("?mount={digest}&from={from}")).unwrap_or_default();
         let path = format!("{}/blobs/uploads/{query}", self.name);
@@ -130,7 +130,7 @@ impl Repository {
         match answer.status.as_u16() {
             201 => Ok(None),
             202 => self.place(&answer).map(Some),
-            // Some refuse to mount from where the account may not read.
+            // Some registries refuse to mount from a repository that the account may not read.
             _ if from.is_some() => self.start_upload(digest, None),
             _ => Err(self.http.refusal(&answer, &self.name)),
         }
@@ -155,7 +155,7 @@ impl Repository {
         Err(self.http.refusal(&answer, &self.named(&digest.to_string())))
     }
 
-    /// Sends the next part of a long blob. Where the connection is cut, the registry is asked how far it came.
+    /// Sends the next part of a long blob. If the connection is cut, asks the registry how much arrived.
     fn send_part(&self, place: &str, bytes: &[u8], sent: usize) -> Result<(String, usize), RegistryError> {
         let end = bytes.len().min(sent + PART);
         let part = bytes.get(sent..end).unwrap_or_default();
@@ -169,7 +169,7 @@ impl Repository {
                 let range = answer.header("range").map(|range| range.trim_start_matches("bytes="));
                 let last = range.and_then(|range| range.strip_prefix("0-")?.parse::<usize>().ok());
                 let arrived = last.map_or(0, |last| if last == 0 { 0 } else { last + 1 });
-                // A place that is gone, or one that is further than the part: from the start.
+                // The upload is gone, or beyond this part: it must start again.
                 if answer.status != 204 || arrived > end || arrived < sent {
                     return Err(error);
                 }
@@ -179,7 +179,7 @@ impl Repository {
         }
     }
 
-    /// Returns the place that an answer names for what comes next of an upload.
+    /// Returns the address in an answer for the next request of an upload.
     fn place(&self, answer: &Answer) -> Result<String, RegistryError> {
         let place = answer.header("location").map(str::to_owned);
         place.ok_or_else(|| self.wrong("", "an upload has no place"))
@@ -209,11 +209,11 @@ impl Repository {
     }
 }
 
-/// The bytes of a blob as they arrive, and their hash so far. It never gives more than the blob should have.
+/// Reads a blob's bytes as they arrive, and hashes them. Never returns more bytes than the blob should have.
 pub struct BlobReader {
     from: BodyReader<'static>,
     hash: Sha256,
-    /// The bytes that are still to come.
+    /// The number of bytes still to come.
     left: u64,
     digest: Digest,
     is_longer: bool,

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use berth_base::text::hex;
 
-/// The SHA-256 of bytes, which names them. Others are not used.
+/// The SHA-256 of bytes, which identifies them. Other hash functions are not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -17,12 +17,12 @@ impl Digest {
         Digest(Sha256::digest(bytes).into())
     }
 
-    /// Takes a finished hash.
+    /// Makes a digest of a finished hash.
     pub(super) fn finished(hash: Sha256) -> Digest {
         Digest(hash.finalize().into())
     }
 
-    /// Returns the digest as a tag, as signatures and referrers are found by: `sha256-<hex>`.
+    /// Returns the digest as a tag, under which signatures and referrers are found: `sha256-<hex>`.
     pub fn tag(&self) -> String {
         format!("sha256-{}", hex(&self.0))
     }

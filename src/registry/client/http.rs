@@ -1,7 +1,8 @@
-//! One request to a registry and its answer, with a login where it wants one, within limits of time and size.
+//! One request to a registry and its answer, with a login if the registry requires one, within limits of time and
+//! size.
 //!
-//! A login goes to the registry itself, and to the server of tokens that it names. Elsewhere nothing of it goes: neither
-//! where a redirect leads, nor to a place for an upload on another host.
+//! Credentials are sent only to the registry itself and to the token server that it names. They are not sent after a
+//! redirect, nor to an upload address on another host.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -18,12 +19,12 @@ use berth_http::client::{
     is_local, retry_after, short_line,
 };
 
-/// The time for an answer that is short.
+/// The time limit for a short answer.
 const SHORT_PATIENCE: Duration = Duration::from_secs(60);
 /// The longest answer other than a blob: distribution takes manifests of 4 MiB.
 pub(super) const LONGEST_ANSWER: u64 = 5 << 20;
 const MOST_REDIRECTS: usize = 5;
-/// The characters of a registry's message that are worth showing.
+/// The characters of a registry's message that are shown.
 const LONGEST_MESSAGE: usize = 200;
 
 pub(super) struct Http {
@@ -45,7 +46,7 @@ impl std::fmt::Debug for Http {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ask<'a> {
     pub method: &'static str,
-    /// A path below `/v2/`, or a place that the registry named.
+    /// A path below `/v2/`, or an address from an answer.
     pub path: &'a str,
     pub headers: &'a [(&'static str, &'a str)],
     pub body: Option<&'a [u8]>,
@@ -73,7 +74,7 @@ impl Http {
             _ => host,
         };
         let scheme = if access.plain || is_local(name) { "http" } else { "https" };
-        // The API of docker's own registry has another name than the registry.
+        // Docker's own registry has its API on another host.
         let at = if host == "docker.io" { "registry-1.docker.io" } else { host };
         let origin = format!("{scheme}://{at}");
         Http {
@@ -89,7 +90,7 @@ impl Http {
         &self.host
     }
 
-    /// Sends a request, and reads its answer to the end, whatever the status.
+    /// Sends a request, and reads the complete answer, with any status.
     pub fn send(&self, ask: &Ask<'_>) -> Result<Answer, RegistryError> {
         let answer = self.open(ask, SHORT_PATIENCE)?;
         self.finish(answer)
@@ -105,7 +106,7 @@ impl Http {
         Ok(Answer { status: parts.status, headers: parts.headers, body })
     }
 
-    /// Sends a request, with a login where the registry wants one.
+    /// Sends a request, with a login if the registry requires one.
     pub fn open(&self, ask: &Ask<'_>, patience: Duration) -> Result<Response<Body>, RegistryError> {
         let url = self.resolve(ask.path)?;
         let login = if self.is_own(&url) { self.authorization(ask.repository, ask.rights)? } else { None };
@@ -113,7 +114,7 @@ impl Http {
         if answer.status() != StatusCode::UNAUTHORIZED || !self.is_own(&url) {
             return Ok(answer);
         }
-        // It wants a login, or another one than the last: its challenge says which.
+        // The registry requires a login, or another one than the last. Its challenge names the kind.
         let challenges: Vec<&str> = answer
             .headers()
             .get_all(header::WWW_AUTHENTICATE)
@@ -130,7 +131,7 @@ impl Http {
         self.run(ask, &url, Some(&login), patience)
     }
 
-    /// Sends a request as it is, and follows where its answer redirects to.
+    /// Sends a request without a login, and follows redirects.
     fn run(
         &self,
         ask: &Ask<'_>,
@@ -159,7 +160,7 @@ impl Http {
         Err(self.wrong(ask.path, "it redirects too often"))
     }
 
-    /// Sends one request, to whomever.
+    /// Sends one request to any server.
     pub fn exchange(
         &self,
         request: Builder,
@@ -172,7 +173,7 @@ impl Http {
         })
     }
 
-    /// Returns the address of a path below `/v2/`, or of a place that the registry named.
+    /// Returns the full address of a path below `/v2/`, or of an address from an answer.
     fn resolve(&self, path: &str) -> Result<String, RegistryError> {
         if path.contains("://") || path.starts_with('/') {
             return self.resolve_from(&self.origin, path);
@@ -180,7 +181,7 @@ impl Http {
         Ok(format!("{}/v2/{path}", self.origin))
     }
 
-    /// Returns the address of a place that an answer named.
+    /// Returns the full address of a place in an answer.
     fn resolve_from(&self, base: &str, place: &str) -> Result<String, RegistryError> {
         let refuse = |why: &str| Err(self.wrong("an address that it names", why));
         let url = if place.contains("://") {
@@ -203,17 +204,17 @@ impl Http {
         Ok(url)
     }
 
-    /// Reports whether an address is of the registry itself.
+    /// Reports whether an address is on the registry itself.
     fn is_own(&self, url: &str) -> bool {
         origin_of(url).is_some_and(|origin| origin == self.origin)
     }
 
-    /// Reports whether a server of tokens may get the login.
+    /// Reports whether credentials may be sent to a token server.
     pub(super) fn may_log_in_at(&self, realm: &str) -> bool {
         may_log_in(&self.origin, realm)
     }
 
-    /// Returns the failure that an answer is. `what` names what was asked for.
+    /// Makes the error for an answer. `what` names the requested thing.
     pub fn refusal(&self, answer: &Answer, what: &str) -> RegistryError {
         let (registry, what, reason) = (self.host.clone(), what.to_owned(), self.reason(answer));
         let status = answer.status.as_u16();
@@ -227,7 +228,7 @@ impl Http {
         }
     }
 
-    /// Returns the registry's own words.
+    /// Returns the registry's own message.
     fn reason(&self, answer: &Answer) -> String {
         #[derive(Deserialize)]
         struct Errors {
@@ -258,15 +259,15 @@ impl Http {
         RegistryError::Wrong { registry, what, reason: self.harmless(reason) }
     }
 
-    /// Makes a text of the other side one short line without credentials.
+    /// Makes one short line without credentials from a foreign text.
     fn harmless(&self, text: &str) -> String {
         let hidden = self.logins.lock().map_or_else(|_| String::new(), |logins| logins.hide_in(text));
         short_line(&hidden, LONGEST_MESSAGE)
     }
 }
 
-/// Reports whether the login for a registry may go to an address: by https, or on the registry's own host, which gets it
-/// anyway.
+/// Reports whether a registry's credentials may be sent to an address: over https, or to the registry's own host,
+/// which gets them anyway.
 fn may_log_in(origin: &str, realm: &str) -> bool {
     let host = |url: &str| Some(url.parse::<Uri>().ok()?.host()?.to_ascii_lowercase());
     let is_own = || host(realm).is_some_and(|realm| Some(realm) == host(origin));

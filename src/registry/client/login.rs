@@ -1,4 +1,4 @@
-//! Logging in: a password, or tokens that a server of tokens gives for one.
+//! Logs in with a password, or with tokens that a token server issues for it.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ use berth_http::Secret;
 use berth_http::client::{Request, StatusCode, header};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// The life of a token whose server tells none, by the specification.
+/// The lifetime of a token without a stated one, by the specification.
 const LIFE: Duration = Duration::from_secs(60);
-/// A token is renewed so long before its end.
+/// The time before its end at which a token is renewed.
 const MARGIN: Duration = Duration::from_secs(10);
-/// The tokens that are kept: one for each repository and right.
+/// The number of stored tokens: one for each repository and right.
 const MOST_TOKENS: usize = 20_000;
-/// The secrets that are looked for in texts.
+/// The number of secrets that are removed from texts.
 const MOST_SECRETS: usize = 64;
 
 /// The rights on a repository that a request needs.
@@ -40,17 +40,17 @@ impl Rights {
     }
 }
 
-/// The ways to log in that the registry asked for, and the tokens that are still good.
+/// The login that the registry requires, and the tokens that are still valid.
 #[derive(Debug, Default)]
 pub(super) struct Logins {
     challenge: Option<Challenge>,
     tokens: BTreeMap<(String, Rights), (Secret, Instant)>,
-    /// What no text may repeat.
+    /// The secrets that no text may contain.
     secrets: Vec<Secret>,
 }
 
 impl Logins {
-    /// Replaces credentials wherever a text repeats them.
+    /// Replaces credentials wherever a text contains them.
     pub fn hide_in(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for secret in self.secrets.iter().filter(|secret| !secret.reveal().is_empty()) {
@@ -61,7 +61,7 @@ impl Logins {
 
     fn keep_secret(&mut self, secret: &Secret) {
         self.secrets.retain(|kept| kept != secret);
-        // Old tokens are of no use to anybody. A password is kept again with each token that it gets.
+        // Old tokens are useless to anyone. A password is stored again with each token obtained for it.
         if self.secrets.len() >= MOST_SECRETS {
             self.secrets.remove(0);
         }
@@ -76,7 +76,7 @@ enum Challenge {
 }
 
 impl Http {
-    /// Returns the header that logs in, if the registry has asked for one before.
+    /// Returns the login header, if the registry has required a login before.
     pub(super) fn authorization(
         &self,
         repository: &str,
@@ -114,7 +114,7 @@ impl Http {
         Ok(Some(Secret::new(format!("Bearer {}", token.reveal()))))
     }
 
-    /// Hears what the registry wants. Returns true if a login is worth another try.
+    /// Stores the registry's challenge. Returns true if a login is worth another attempt.
     pub(super) fn challenged(
         &self,
         headers: &[&str],
@@ -127,7 +127,7 @@ impl Http {
         let had_token = logins.tokens.remove(&(repository.to_owned(), rights)).is_some();
         let is_other = logins.challenge.as_ref() != Some(&wanted);
         logins.challenge = Some(wanted);
-        // A token may have ended early. A password that was refused is refused again.
+        // A token may have expired early. A refused password would be refused again.
         is_other || !was_logged_in || had_token
     }
 
@@ -199,7 +199,7 @@ impl Http {
     }
 }
 
-/// Reads `Bearer realm="…",service="…"`, or `Basic …`.
+/// Reads `Bearer realm="...",service="..."`, or `Basic ...`.
 fn read_challenge(text: &str) -> Option<Challenge> {
     let (scheme, rest) = text.split_once(' ').unwrap_or((text, ""));
     if scheme.eq_ignore_ascii_case("basic") {

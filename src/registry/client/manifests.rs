@@ -1,4 +1,4 @@
-//! Manifests: pulled and pushed by tag or digest, never more than a registry takes.
+//! Manifests: pulled and pushed by tag or digest, within the size that registries accept.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,21 @@ use crate::error::RegistryError;
 pub mod media {
     pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
     pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-    /// A config that says nothing: `{}`.
+    /// An empty config: `{}`.
     pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
-    /// The layer that Flux, Argo CD and Config Sync all take.
+    /// The layer type that Flux, Argo CD and Config Sync all accept.
     pub const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 }
 
 const ACCEPT: &str = "application/vnd.oci.image.manifest.v1+json, application/vnd.oci.image.index.v1+json";
 const DIGEST: &str = "docker-content-digest";
 
-/// The name of a blob or manifest.
+/// The type, digest and size of a blob or manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Descriptor {
     pub media_type: String,
-    /// A [`Digest`], once it was checked.
+    /// A [`Digest`], not yet checked.
     pub digest: String,
     pub size: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +53,7 @@ impl Descriptor {
         Descriptor::of(media::EMPTY, b"{}")
     }
 
-    /// Returns the digest; none where it is of another kind, or none at all.
+    /// Returns the digest; `None` if it is malformed or of another hash function.
     pub fn digest(&self) -> Option<Digest> {
         self.digest.parse().ok()
     }
@@ -90,13 +90,13 @@ impl Manifest {
         }
     }
 
-    /// Returns the bytes that are pushed. Equal manifests have equal ones.
+    /// Returns the bytes to push. Equal manifests have equal bytes.
     pub fn bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
 }
 
-/// A manifest that arrived.
+/// A pulled manifest.
 #[derive(Clone, Debug)]
 pub struct Pulled {
     pub digest: Digest,
@@ -104,7 +104,7 @@ pub struct Pulled {
 }
 
 impl Repository {
-    /// Returns the digest of a manifest, without pulling it; `None` where there is none.
+    /// Returns the digest of a manifest without pulling it; `None` if it does not exist.
     pub fn manifest_digest(&self, reference: &str) -> Result<Option<Digest>, RegistryError> {
         let answer = self.ask_manifest("HEAD", reference)?;
         if answer.status == 404 {
@@ -115,13 +115,13 @@ impl Repository {
         }
         match answer.header(DIGEST).map(str::parse) {
             Some(Ok(digest)) => Ok(Some(digest)),
-            // Few registries leave it out: then it is computed.
+            // Few registries omit the digest: then it is computed.
             None => Ok(self.pull_manifest(reference)?.map(|pulled| pulled.digest)),
             Some(Err(())) => Err(self.wrong(&format!(":{reference}"), "its digest is not readable")),
         }
     }
 
-    /// Pulls a manifest by its tag or digest; `None` where there is none.
+    /// Pulls a manifest by its tag or digest; `None` if it does not exist.
     pub fn pull_manifest(&self, reference: &str) -> Result<Option<Pulled>, RegistryError> {
         let answer = self.ask_manifest("GET", reference)?;
         if answer.status == 404 {
@@ -139,7 +139,7 @@ impl Repository {
         Ok(Some(Pulled { digest, bytes: answer.body }))
     }
 
-    /// Pushes a manifest under a tag or under its digest. Returns true where the registry keeps the referrers itself.
+    /// Pushes a manifest under a tag or its digest. Returns true if the registry itself maintains the referrers.
     pub fn push_manifest(
         &self,
         reference: &str,
@@ -160,7 +160,8 @@ impl Repository {
         Err(self.http.refusal(&answer, &self.named(reference)))
     }
 
-    /// Deletes a manifest by its digest with all its tags, or one tag. Returns false where the registry deletes nothing.
+    /// Deletes a manifest with all its tags by its digest, or one tag. Returns false if the registry supports no
+    /// deletion.
     pub fn delete_manifest(&self, reference: &str) -> Result<bool, RegistryError> {
         let answer = self.http.send(&Ask {
             method: "DELETE",
@@ -192,7 +193,7 @@ impl Repository {
         format!("{}/manifests/{reference}", self.name)
     }
 
-    /// Returns a manifest's name as people write it.
+    /// Returns a manifest's name in the usual notation.
     pub(super) fn named(&self, reference: &str) -> String {
         let separator = if reference.contains(':') { '@' } else { ':' };
         format!("{}{separator}{reference}", self.name)

@@ -1,9 +1,9 @@
 //! A registry's API, as OCI's distribution specification describes it. It blocks its caller.
 //!
 //! - [`http`]: one request with its login, within limits of time and size. [`login`]: tokens and passwords.
-//! - [`blobs`], [`manifests`], [`tags`]: what a repository keeps. [`referrers`]: what refers to a manifest.
+//! - [`blobs`], [`manifests`], [`tags`]: the content of a repository. [`referrers`]: manifests that refer to another.
 //!
-//! Every byte that is received is checked against the digest that it was asked for by.
+//! Every received byte is checked against the requested digest.
 
 mod blobs;
 mod digest;
@@ -29,11 +29,11 @@ pub use manifests::{Descriptor, Manifest, Pulled, media};
 pub struct Access {
     pub credentials: Credentials,
     pub roots: Roots,
-    /// Speak http, which others on the network can read and change. With this machine, it is spoken anyway.
+    /// Allows http, which others on the network can read and change. On this machine it is always allowed.
     pub plain: bool,
 }
 
-/// One registry, shared by whoever speaks with it: its connections and tokens are.
+/// One registry. Its connections and tokens are shared by all users of it.
 #[derive(Clone, Debug)]
 pub struct Registry {
     http: Arc<http::Http>,
@@ -48,7 +48,7 @@ pub struct Repository {
 }
 
 impl Registry {
-    /// Prepares requests to a registry. None is made.
+    /// Prepares access to a registry, without any request.
     pub fn new(url: &RegistryUrl, access: &Access) -> Registry {
         Registry { http: Arc::new(http::Http::new(url.host(), access)), url: url.clone() }
     }
@@ -65,7 +65,7 @@ impl Registry {
 }
 
 impl Registry {
-    /// Returns the repository of this name.
+    /// Returns the repository with this name.
     pub fn repository_named(&self, name: &str) -> Repository {
         Repository { http: self.http.clone(), name: name.to_owned() }
     }
@@ -77,7 +77,7 @@ impl Repository {
         &self.name
     }
 
-    /// Returns the name with the host, as clients of registries write it: `HOST/NAME`.
+    /// Returns the name with the host, in the notation of registry clients: `HOST/NAME`.
     pub fn full_name(&self) -> String {
         format!("{}/{}", self.http.host(), self.name)
     }

@@ -1,5 +1,5 @@
-//! What refers to a manifest, such as signatures: by the API where the registry has one, else by the index under the tag
-//! `sha256-<hex>`, which clients keep themselves.
+//! Manifests that refer to another one, such as signatures. Found by the API if the registry has it, else by the
+//! index under the tag `sha256-<hex>`, which clients maintain themselves.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,20 +18,20 @@ struct Index {
 }
 
 impl Repository {
-    /// Returns the manifests that refer to one.
+    /// Returns the manifests that refer to this one.
     pub fn referrers(&self, of: Digest) -> Result<Vec<Descriptor>, RegistryError> {
         let path = format!("{}/referrers/{of}", self.name);
         let answer = self.ask("GET", &path, &[("accept", media::INDEX)], None, Rights::Pull)?;
         match answer.status.as_u16() {
             200 => self.read_index(&answer.body),
-            // No such API, or no such manifest: the tag tells.
+            // The API or the manifest does not exist: use the tag.
             404 | 405 | 400 => self.tagged_referrers(of),
             _ => Err(self.http.refusal(&answer, &self.name)),
         }
     }
 
-    /// Pushes a manifest that refers to another one, and sees to it that it is found. Whoever calls this is the only one
-    /// that writes to the repository: the index is read and written.
+    /// Pushes a manifest that refers to another one, and makes it findable. The caller must be the repository's only
+    /// writer, because the index is read and written.
     pub fn push_referrer(&self, manifest: &Manifest) -> Result<Digest, RegistryError> {
         let bytes = manifest.bytes();
         let digest = Digest::of(&bytes);

@@ -6,7 +6,7 @@ use super::Repository;
 use super::login::Rights;
 use crate::error::RegistryError;
 
-/// The tags that are asked for at a time.
+/// The number of tags per page.
 const PAGE: usize = 1_000;
 /// More pages than any repository of berth's has.
 const MOST_PAGES: usize = 1_000;
@@ -16,7 +16,7 @@ impl Repository {
     pub fn tags(&self) -> Result<Vec<String>, RegistryError> {
         #[derive(Deserialize)]
         struct Page {
-            // Registries write `null` for none.
+            // Registries send `null` for an empty list.
             tags: Option<Vec<String>>,
         }
         let mut tags = Vec::new();
@@ -41,7 +41,7 @@ impl Repository {
     }
 }
 
-/// Reads `<address>; rel="next"`.
+/// Reads the address in `<address>; rel="next"`.
 fn next_page(link: &str) -> Option<&str> {
     let (address, about) = link.strip_prefix('<')?.split_once('>')?;
     about.contains("next").then_some(address)

@@ -1,6 +1,6 @@
-//! Credentials as registries have them: docker's `config.json`, the programs it names, a Secret of Kubernetes.
+//! Registry credentials: docker's `config.json`, the helper programs that it names, a Secret of Kubernetes.
 //!
-//! The file is read again for each login, since tokens are renewed while berth runs.
+//! The file is read for each login, since tokens are renewed while berth runs.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -14,16 +14,16 @@ use crate::error::RegistryError;
 use berth_base::text::base64;
 use berth_http::Secret;
 
-/// A file with more than this holds something else.
+/// A larger file is not a credentials file.
 const LONGEST: u64 = 4 << 20;
 /// The name under which docker keeps the credentials of its own registry.
 const DOCKER_HUB: &str = "https://index.docker.io/v1/";
 
-/// The place that credentials come from.
+/// The source of credentials.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
     file: Option<PathBuf>,
-    /// Whether a missing file is an error.
+    /// True if a missing file is an error.
     is_required: bool,
 }
 
@@ -35,14 +35,14 @@ pub enum Login {
         name: String,
         password: Secret,
     },
-    /// A token that is exchanged for others.
+    /// A token that is exchanged for other tokens.
     Identity(Secret),
-    /// A token that is sent as it is.
+    /// A token that is sent unchanged.
     Bearer(Secret),
 }
 
 impl Credentials {
-    /// Takes this file; without one, the file that registries' own programs read.
+    /// Uses this file; without one, the file that other registry programs read.
     pub fn of(file: Option<PathBuf>) -> Credentials {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         if let Some(file) = file.or_else(|| set("REGISTRY_AUTH_FILE")) {
@@ -80,7 +80,7 @@ impl Credentials {
             return Err(unusable("it is too long".to_owned()));
         }
         let text = std::fs::read(path).map_err(|error| unusable(error.to_string()))?;
-        // The text of an error could repeat a secret.
+        // The parser's message could contain a secret.
         let config: DockerConfig = serde_json::from_slice(&text)
             .map_err(|error| unusable(format!("it is not as expected at line {}", error.line())))?;
         match config.helper(host) {
@@ -116,14 +116,14 @@ impl DockerConfig {
     fn helper(&self, host: &str) -> Option<&str> {
         let named = self.cred_helpers.get(host).or_else(|| self.cred_helpers.get(self.name_for(host)));
         let store = || {
-            // Without a store for it, credentials may stand in the file beside one.
+            // Credentials in the file override the default store.
             let stands_here = self.entry(host, "").is_some_and(|entry| !entry.is_empty());
             (!self.creds_store.is_empty() && !stands_here).then_some(&self.creds_store)
         };
         named.filter(|name| !name.is_empty()).or_else(store).map(String::as_str)
     }
 
-    /// Returns the entry that fits best: `host/a/b` is for what is below it, before `host`.
+    /// Returns the most specific entry: `host/a/b` applies to repositories below it, before `host`.
     fn entry(&self, host: &str, repository: &str) -> Option<&Entry> {
         let whole = format!("{host}/{repository}");
         let mut longest: Option<(usize, &Entry)> = None;
@@ -156,7 +156,7 @@ impl DockerConfig {
         } else {
             let decoded = base64::decode(&entry.auth).and_then(|bytes| String::from_utf8(bytes).ok());
             let pair = decoded.as_deref().and_then(|text| text.split_once(':'));
-            // Docker ends the password with zeros.
+            // Docker pads the password with zeros.
             let pair =
                 pair.map(|(name, password)| (name.to_owned(), password.trim_end_matches('\0').to_owned()));
             pair.ok_or_else(|| format!("the `auth` of `{host}` is not a name and a password in base64"))?
@@ -179,7 +179,7 @@ fn is_docker_hub(host: &str) -> bool {
 const PATIENCE: Duration = Duration::from_secs(30);
 const POLL: Duration = Duration::from_millis(20);
 const LONGEST_ANSWER: u64 = 1 << 20;
-/// The name that a helper gives with a token to exchange.
+/// The user name with which a helper returns a token to exchange.
 const TOKEN: &str = "<token>";
 
 #[derive(Deserialize)]
@@ -189,7 +189,7 @@ struct Answer {
     secret: String,
 }
 
-/// Asks a helper for the credentials of a server.
+/// Asks a helper for a server's credentials.
 fn ask(helper: &str, server: &str) -> Result<Login, String> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if !helper.chars().all(is_name) {
@@ -198,14 +198,14 @@ fn ask(helper: &str, server: &str) -> Result<Login, String> {
     let program = format!("docker-credential-{helper}");
     let failed = |why: String| format!("`{program}` failed: {why}");
     let mut command = Command::new(&program);
-    // What it says beside its answer could hold a secret.
+    // Its error output could contain a secret.
     command.arg("get").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     if let Some(mut input) = child.stdin.take() {
         let _ = input.write_all(server.as_bytes());
     }
     let output = child.stdout.take();
-    // A thread that is waited for so long only: a process that the helper leaves behind could keep its output open.
+    // Read on a thread with a time limit: a process that the helper leaves behind could keep its output open.
     let (answers, answer) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -227,7 +227,7 @@ fn ask(helper: &str, server: &str) -> Result<Login, String> {
     let answer = answer.recv_timeout(PATIENCE).ok().flatten();
     let answer = answer.ok_or_else(|| failed("its answer cannot be read".to_owned()))?;
     if !status.success() {
-        // Helpers say so on their output where they know no credentials.
+        // A helper without credentials reports this on its standard output.
         let is_unknown = String::from_utf8_lossy(&answer).contains("credentials not found");
         return if is_unknown { Ok(Login::Anonymous) } else { Err(failed(status.to_string())) };
     }

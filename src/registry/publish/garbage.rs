@@ -1,6 +1,6 @@
-//! Old tags of sequences, and the manifests that nothing else leads to, with their signatures.
+//! Removes old tags of sequences, and the manifests that only they reach, with their signatures.
 //!
-//! Registries free the bytes themselves, by their own collection. A registry without deletion keeps everything.
+//! Registries free the bytes by their own garbage collection. A registry without deletion keeps everything.
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
@@ -18,15 +18,15 @@ use berth_git::Repo;
 use berth_git::protocol::Refs;
 use berth_git::protocol::trailers::{SEQ, paragraph};
 
-/// The tags that signatures and attestations of a manifest have, beside the index of its referrers.
+/// The tag endings of a manifest's signatures and attestations, and of the index of its referrers.
 const SIGNATURES: [&str; 3] = ["", ".sig", ".att"];
 
-/// The sequences that are kept, of each cluster.
+/// The sequences of each cluster to keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
-    /// So many, the newest.
+    /// The newest ones, up to this number.
     Newest(usize),
-    /// Those that were in force within this time.
+    /// Those that were current at some moment within this time.
     Within(Duration),
 }
 
@@ -53,7 +53,7 @@ impl FromStr for Keep {
 }
 
 impl Publisher {
-    /// Removes what is old in one repository. Failing does no harm: the next publication tries again.
+    /// Removes old manifests from one repository. A failure is harmless: the next publication tries again.
     pub(super) fn collect(&self, repository: &Repository, current: Digest, old_pointer: Option<Digest>) {
         let Some(keep) = self.keep.filter(|_| !self.deletes_nothing.load(Ordering::Relaxed)) else { return };
         match self.try_collect(repository, keep, current, old_pointer) {
@@ -63,7 +63,7 @@ impl Publisher {
         }
     }
 
-    /// Returns false where the registry deletes nothing.
+    /// Returns false if the registry supports no deletion.
     fn try_collect(
         &self,
         repository: &Repository,
@@ -84,7 +84,7 @@ impl Publisher {
             Keep::Newest(number) => number,
             Keep::Within(_) => {
                 let oldest = self.oldest.load(Ordering::Relaxed);
-                // The one before was in force when the time began.
+                // The preceding sequence was current when the time began.
                 sequences.iter().filter(|sequence| **sequence >= oldest).count() + 1
             }
         };
@@ -122,7 +122,7 @@ impl Publisher {
         Ok(true)
     }
 
-    /// Finds the oldest sequence that was published within the time that is kept.
+    /// Finds the oldest sequence published within the time to keep.
     pub(super) fn look_back(&self, repo: &Repo) {
         let Some(Keep::Within(time)) = self.keep else { return };
         let since =
@@ -131,7 +131,7 @@ impl Publisher {
         let young = repo.first_parents(tip).take_while(|commit| commit.seconds >= since);
         let sequence =
             |message: &str| paragraph(message).find(|(name, _)| *name == SEQ)?.1.parse::<u64>().ok();
-        // Where nothing is that young, the newest publication is the one that was in force.
+        // Without a publication within the time, only the newest one was current.
         let oldest = young.filter_map(|commit| sequence(&commit.message)).last().unwrap_or(u64::MAX);
         self.oldest.store(oldest, Ordering::Relaxed);
     }

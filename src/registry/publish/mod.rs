@@ -1,10 +1,10 @@
-//! Cluster refs → artifacts in a registry.
+//! Publishes cluster refs as artifacts in a registry.
 //!
-//! - [`one`]: one cluster's folder, each step after what it needs. [`round`]: many clusters, several at a time.
-//! - [`attach`]: the seam for signatures and attestations. [`garbage`]: old tags, and what only they lead to.
+//! - [`one`]: publishes one cluster's folder in steps. [`round`]: many clusters, several at a time. [`attach`]: the
+//!   interface for signatures and attestations. [`garbage`]: removes old tags, and manifests that only they reach.
 //!
-//! Everything can be repeated at any point: what is there is found by its digest. The pointer that names the commit moves
-//! last, so that it says what is whole.
+//! Every step can be repeated: existing parts are found by their digests. The pointer to the commit moves last, so
+//! that it only names complete folders.
 
 pub mod attach;
 pub mod garbage;
@@ -31,24 +31,24 @@ pub use round::Round;
 #[derive(Debug)]
 pub struct Publisher {
     registry: Registry,
-    /// The keys whose pointers count. Without them, every pointer does.
+    /// The keys whose pointers are trusted. `None` trusts every pointer.
     keys: Option<AllowedSigners>,
     attached: Vec<Arc<dyn Attach>>,
     keep: Option<Keep>,
-    /// Lets tags move back.
+    /// Allows tags to move back.
     may_go_back: bool,
-    /// Whether this daemon publishes, as one of several.
+    /// True while this daemon, one of several, publishes.
     leads: Arc<AtomicBool>,
-    /// The repositories that have a layer, so that others mount it.
+    /// A repository with each layer, from which other repositories mount it.
     mounts: Mutex<BTreeMap<Digest, String>>,
-    /// The registry turned out to delete nothing.
+    /// True if the registry supports no deletion.
     deletes_nothing: AtomicBool,
-    /// The oldest sequence of the time that is kept.
+    /// The oldest sequence within the time to keep.
     oldest: AtomicU64,
 }
 
 impl Publisher {
-    /// Publishes to a registry, without signatures, and keeps everything.
+    /// Makes a publisher without signatures that keeps everything.
     pub fn new(registry: Registry) -> Publisher {
         Publisher {
             registry,
@@ -63,7 +63,7 @@ impl Publisher {
         }
     }
 
-    /// Believes only pointers that one of these keys signed.
+    /// Trusts only pointers signed by one of these keys.
     #[must_use]
     pub fn believing(self, keys: Option<AllowedSigners>) -> Publisher {
         Publisher { keys, ..self }
@@ -76,25 +76,25 @@ impl Publisher {
         self
     }
 
-    /// Believes other keys from now on, and attaches other things to what is published next.
+    /// Replaces the trusted keys and the attachments, from the next publication on.
     pub fn renew(&mut self, keys: Option<AllowedSigners>, attach: Option<Arc<dyn Attach>>) {
         self.keys = keys;
         self.attached = attach.into_iter().collect();
     }
 
-    /// Removes old tags.
+    /// Removes old tags, except those that `keep` selects.
     #[must_use]
     pub fn keeping(self, keep: Option<Keep>) -> Publisher {
         Publisher { keep, ..self }
     }
 
-    /// Lets tags move back to a lower sequence.
+    /// Allows tags to move back to a lower sequence.
     #[must_use]
     pub fn going_back(self, may_go_back: bool) -> Publisher {
         Publisher { may_go_back, ..self }
     }
 
-    /// Returns the switch that stops tags from moving while another daemon publishes.
+    /// Returns the flag that stops tags from moving while another daemon publishes.
     pub fn leads(&self) -> Arc<AtomicBool> {
         self.leads.clone()
     }
@@ -104,13 +104,13 @@ impl Publisher {
         &self.registry
     }
 
-    /// Reports whether the registry turned out to delete nothing, although old tags should go.
+    /// Reports whether the registry supports no deletion, although old tags should be removed.
     pub fn deletes_nothing(&self) -> bool {
         self.deletes_nothing.load(std::sync::atomic::Ordering::Relaxed)
     }
 }
 
-/// Returns the clusters' refs, which are what should be published.
+/// Returns the clusters' refs to publish.
 pub fn wanted(repository: &Path, refs: &Refs) -> Result<BTreeMap<String, CommitId>, GitError> {
     let refs = Repo::open(repository)?.list_refs(&refs.clusters)?;
     Ok(refs.iter().map(|(name, commit)| (name.clone(), *commit)).collect())

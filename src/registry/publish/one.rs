@@ -1,4 +1,4 @@
-//! One cluster: its folder and its pointer, each step after what it needs.
+//! Publishes one cluster's folder and pointer in steps: each step only names what exists already.
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -13,15 +13,15 @@ use berth_git::protocol::cluster_ref::read_cluster_ref_bytes;
 use berth_git::protocol::{ClusterRef, read_cluster_ref};
 use berth_git::{CommitId, GitError, Repo};
 
-/// The layers whose repository is remembered.
+/// The number of layers whose repository is remembered.
 const MOST_MOUNTS: usize = 10_000;
 
 /// The result for one cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Published {
-    /// The registry has it.
+    /// The registry already has this commit.
     Unchanged,
-    /// The folder was there, under another commit.
+    /// The folder existed, under another commit.
     Renamed,
     /// The folder is new.
     Folder(Digest),
@@ -29,7 +29,7 @@ pub enum Published {
     NotOurs,
 }
 
-/// The pointer that the registry has.
+/// The pointer in the registry.
 struct There {
     /// The digest of its manifest.
     manifest: Digest,
@@ -38,7 +38,7 @@ struct There {
 }
 
 impl Publisher {
-    /// Brings one cluster's folder to the registry.
+    /// Publishes one cluster's folder.
     pub(super) fn publish_one(&self, repo: &Repo, commit: CommitId) -> Result<Published, RegistryError> {
         let said = read_cluster_ref(repo, commit).ok_or_else(|| GitError::Failed {
             doing: format!("reading the cluster's commit {commit}"),
@@ -49,11 +49,12 @@ impl Publisher {
         if let Some(there) = &there {
             self.refuse_to_go_back(&repository, there, &said)?;
         }
-        // What the registry says is the folder is compared with the folder itself: nothing else is signed or tagged.
+        // The artifact is built from the folder itself, and not taken from the registry: nothing else is signed or
+        // tagged.
         let artifact = artifact::pack(repo, said.tree, &said.cluster)?;
         let (folder, bytes) = (artifact.digest(), artifact.manifest.bytes());
         let is_same = there.as_ref().is_some_and(|there| there.pointer.folder == folder);
-        // Somebody may have removed a part of what the pointer names.
+        // Somebody may have removed a part of the published folder.
         let is_there = is_same
             && repository.manifest_digest(&folder.to_string())?.is_some()
             && repository.has_blob(Digest::of(&artifact.layer))?;
@@ -85,7 +86,7 @@ impl Publisher {
         Ok(if is_same { Published::Renamed } else { Published::Folder(folder) })
     }
 
-    /// Reads the pointer that the registry has. One that nobody could trust does not count.
+    /// Reads the pointer in the registry. Ignores one that is not trusted.
     fn pointer_of(&self, repository: &Repository) -> Result<Option<There>, RegistryError> {
         let Some(pulled) = repository.pull_manifest(MEMBER)? else { return Ok(None) };
         let Some(pointer) = Pointer::read(&pulled.bytes) else { return Ok(None) };
@@ -98,7 +99,7 @@ impl Publisher {
         Ok(Some(There { manifest: pulled.digest, pointer, said }))
     }
 
-    /// An older daemon, or one with an older branch, moves nothing back.
+    /// Refuses to move tags back, as an older daemon or one with an older branch would.
     fn refuse_to_go_back(
         &self,
         repository: &Repository,

@@ -1,4 +1,4 @@
-//! Many clusters, several at a time.
+//! Publishes many clusters, several at a time.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,20 +11,20 @@ use crate::error::RegistryError;
 use berth_base::progress::Progress;
 use berth_git::{CommitId, Repo};
 
-/// The clusters that are published at a time.
+/// The number of clusters published at a time.
 const AT_ONCE: usize = 8;
 
 /// The results of a round.
 #[derive(Debug, Default)]
 pub struct Round {
-    /// What the registry has now, by the ref.
+    /// The clusters that the registry has now, by ref.
     pub published: BTreeMap<String, (CommitId, Published)>,
-    /// What it does not have, by the ref, with the reason. What was not tried is in neither.
+    /// The clusters that failed, by ref, with the reason. Clusters that were not tried are in neither map.
     pub failures: BTreeMap<String, RegistryError>,
 }
 
 impl Round {
-    /// Counts the folders that are new in the registry.
+    /// Counts the clusters whose publication is new in the registry.
     pub fn changed(&self) -> usize {
         let is_new =
             |result: &&(CommitId, Published)| matches!(result.1, Published::Folder(_) | Published::Renamed);
@@ -33,7 +33,7 @@ impl Round {
 }
 
 impl Publisher {
-    /// Brings these refs of a repository to the registry. A registry that is away ends the round early.
+    /// Publishes these refs of a repository. Ends early if the registry is unreachable.
     pub fn round(
         &self,
         repository: &Path,

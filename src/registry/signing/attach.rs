@@ -1,7 +1,7 @@
-//! Signatures and statements in a registry, beside the artifact that they are about.
+//! Attaches signatures and statements to an artifact in a registry.
 //!
-//! The signature stands under a tag of its own, where cosign before 3, Flux before 2.8 and others look. The statement
-//! refers to the artifact, where newer ones look: any envelope by the key they trust counts for them as a signature.
+//! The signature has its own tag, where cosign before 3, Flux before 2.8 and others look. The statement refers to the
+//! artifact, where newer versions look: they accept any envelope by the trusted key as a signature.
 
 use std::collections::BTreeMap;
 
@@ -13,17 +13,17 @@ use berth_base::text::base64;
 use berth_git::signature::{PlainSigner, PublicKey};
 use sha2::{Digest as _, Sha256};
 
-/// The end of a signature's tag.
+/// The ending of a signature's tag.
 const TAG: &str = ".sig";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
-/// Signatures of others beside berth's are kept, up to this many.
+/// The number of foreign signatures that are kept next to berth's.
 const MOST_SIGNATURES: usize = 32;
-/// The bundles of an artifact that are read, the newest first.
+/// The number of an artifact's bundles that are read, newest first.
 const MOST_BUNDLES: usize = 64;
 
 const CONTENT: &str = "dev.sigstore.bundle.content";
 const PREDICATE: &str = "dev.sigstore.bundle.predicateType";
-/// The SHA-256 of a statement's bytes: a hint, so that an attached one is found among many.
+/// The SHA-256 of a statement's bytes: a hint for finding an attached statement among many.
 const STATEMENT: &str = "dev.berth.statement";
 
 /// Returns the tag of an artifact's signature.
@@ -31,7 +31,7 @@ pub fn signature_tag(artifact: Digest) -> String {
     format!("{}{TAG}", artifact.tag())
 }
 
-/// Signs an artifact, unless a signature of the key is there. Signatures of others stay.
+/// Signs an artifact, unless it has a signature of the key. Keeps foreign signatures.
 pub fn attach_signature(
     repository: &Repository,
     artifact: Digest,
@@ -64,7 +64,7 @@ pub fn attach_signature(
     Ok(())
 }
 
-/// Checks that an artifact has a signature under its tag by one of the keys. Returns the reason where it has none.
+/// Checks that an artifact has a signature by one of the keys under its tag. Returns the reason if not.
 pub fn check_signature(
     repository: &Repository,
     artifact: Digest,
@@ -103,7 +103,7 @@ fn is_signed(
     })
 }
 
-/// Attaches a bundle with a statement to an artifact that it is about, unless the statement is there by the same key.
+/// Attaches a bundle with a statement to its artifact, unless the artifact has the same statement by the same key.
 pub fn attach_statement(
     repository: &Repository,
     artifact: &Descriptor,
@@ -136,11 +136,11 @@ pub fn attach_statement(
     Ok(())
 }
 
-/// A bundle beside an artifact: its statement, or the reason why it does not count.
+/// The statement of an artifact's bundle, or the reason why it is not valid.
 pub type Found = Result<Statement, SigningError>;
 
-/// Pulls the statements about an artifact, the newest last. Only those that are signed by one of the keys and are a
-/// provenance of the artifact count.
+/// Pulls the statements about an artifact, newest last. A valid one is signed by one of the keys and is a provenance
+/// of the artifact.
 pub fn statements(
     repository: &Repository,
     artifact: Digest,
@@ -164,7 +164,7 @@ fn bundles(repository: &Repository, artifact: Digest) -> Result<Vec<Descriptor>,
     Ok(all.split_off(old))
 }
 
-/// Pulls a bundle by the manifest that refers to the artifact. `None` where there is none.
+/// Pulls a bundle by a manifest that refers to the artifact. `None` if it does not exist.
 fn pull_bundle(repository: &Repository, entry: &Descriptor) -> Result<Option<Vec<u8>>, RegistryError> {
     let Some(digest) = entry.digest() else { return Ok(None) };
     let Some(manifest) = repository.pull_manifest(&digest.to_string())? else { return Ok(None) };
@@ -175,7 +175,7 @@ fn pull_bundle(repository: &Repository, entry: &Descriptor) -> Result<Option<Vec
     }
 }
 
-/// Pulls a blob that strangers may have described. `None` where it is missing, or longer than is read.
+/// Pulls a blob by an untrusted description. `None` if it is missing, or longer than the limit.
 fn pulled(repository: &Repository, blob: &Descriptor, most: usize) -> Result<Option<Vec<u8>>, RegistryError> {
     let most = u64::try_from(most).unwrap_or(u64::MAX);
     if blob.size > most || blob.digest().is_none() {

@@ -1,4 +1,4 @@
-//! Bundles of sigstore, version 0.3: an envelope with a hint at its key, as cosign 3 and Flux read it.
+//! Sigstore's bundles, version 0.3: an envelope with a hint about its key, as cosign 3 and Flux read them.
 
 use berth_base::text::base64;
 use berth_git::signature::{PlainSigner, PublicKey};
@@ -11,7 +11,7 @@ use super::statement::{self, Statement};
 
 /// The media type of a bundle, as a layer and as an artifact.
 pub const MEDIA_TYPE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
-/// The most bytes of a bundle that are read.
+/// The size limit of a bundle.
 pub const LONGEST: usize = 8 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -23,7 +23,7 @@ struct Bundle {
     dsse_envelope: Envelope,
 }
 
-/// The hint at the key. Nothing vouches for it, so it is not read.
+/// The hint about the key. It is not signed, so berth ignores it.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Material {

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::error::SigningError;
 
-/// The most bytes of a payload.
+/// The size limit of a payload.
 pub(super) const LONGEST_PAYLOAD: usize = 4 << 20;
 
-/// A payload and its signature. Other tools write further fields, which nobody signs.
+/// A payload and its signature. Other tools write further fields, which are not signed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Envelope {
@@ -33,12 +33,12 @@ impl Envelope {
         })
     }
 
-    /// Returns the payload, if it is of this kind and one of the keys signed it.
+    /// Returns the payload if it has this type and one of the keys signed it.
     pub fn open(&self, kind: &str, keys: &[PublicKey]) -> Result<Vec<u8>, SigningError> {
         const WHAT: &str = "the envelope";
         SigningError::limit(self.payload.as_bytes(), LONGEST_PAYLOAD.div_ceil(3) * 4)?;
         let payload = decode(&self.payload).ok_or_else(|| SigningError::unreadable(WHAT, "no base64"))?;
-        // Sigstore's bundles have exactly one, so that nobody is shown another one than he trusts.
+        // Sigstore's bundles have exactly one. With several, another tool might show one that it does not trust.
         let [signature] = &self.signatures[..] else {
             return Err(SigningError::unreadable(WHAT, "it has not exactly one signature"));
         };
@@ -54,12 +54,12 @@ impl Envelope {
     }
 }
 
-/// Both alphabets are valid.
+/// Decodes base64 in either alphabet.
 fn decode(text: &str) -> Option<Vec<u8>> {
     base64::decode_exactly(&text.replace('-', "+").replace('_', "/"))
 }
 
-/// Returns the bytes that are signed ("PAE"): no payload of one kind passes for one of another.
+/// Returns the signed bytes ("PAE"). They contain the type, so a payload of one type is never valid as another.
 pub fn signed_bytes(kind: &str, payload: &[u8]) -> Vec<u8> {
     let mut bytes = format!("DSSEv1 {} {kind} {} ", kind.len(), payload.len()).into_bytes();
     bytes.extend(payload);

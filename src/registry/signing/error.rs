@@ -1,6 +1,6 @@
-//! The reasons why a signature or a statement does not count.
+//! The reasons why a signature or a statement is not valid.
 
-/// A signature that cannot be made, or does not count.
+/// A signature that cannot be made, or is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SigningError {
     #[error("there is no signature: {0}")]
@@ -21,12 +21,12 @@ pub enum SigningError {
 
 impl SigningError {
     pub(super) fn unreadable(what: &'static str, why: impl std::fmt::Display) -> SigningError {
-        // Strangers' bytes stand in messages of parsers.
+        // A parser's message may contain foreign bytes.
         let why = berth_base::diag::harmless_line(&berth_base::text::cut(&why.to_string(), 200)).into_owned();
         SigningError::Unreadable { what, why }
     }
 
-    /// Refuses bytes that are more than is read.
+    /// Refuses bytes beyond the size limit.
     pub(super) fn limit(bytes: &[u8], most: usize) -> Result<(), SigningError> {
         match bytes.len() {
             few if few <= most => Ok(()),

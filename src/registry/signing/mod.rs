@@ -1,10 +1,10 @@
 //! Signatures and provenance of artifacts, in the forms that cosign, Flux and others check.
 //!
-//! - [`simple`]: the signature in cosign's older form, under a tag of its own. [`dsse`]: signed envelopes.
-//!   [`bundle`]: an envelope as sigstore's tools store it. [`statement`]: the statement of in-toto inside it, which says
-//!   where artifacts come from. [`attach`]: all of them in a registry, beside their artifact.
+//! - [`simple`]: the signature in cosign's older form, under its own tag. [`dsse`]: signed envelopes. [`bundle`]: an
+//!   envelope in sigstore's form. [`statement`]: the in-toto statement inside, about the origin of artifacts.
+//!   [`attach`]: stores all of them in a registry, next to their artifact.
 //!
-//! Nothing of an envelope is read before its signature fits.
+//! Nothing of an envelope is used before its signature is verified.
 
 pub mod attach;
 pub mod bundle;

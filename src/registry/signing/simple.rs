@@ -10,7 +10,7 @@ use super::error::SigningError;
 pub const MEDIA_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";
 /// The annotation of the layer with the signature, as base64.
 pub const ANNOTATION: &str = "dev.cosignproject.cosign/signature";
-/// The most bytes of a payload that are read.
+/// The size limit of a payload.
 pub const LONGEST: usize = 64 << 10;
 
 const KIND: &str = "cosign container image signature";
@@ -41,8 +41,8 @@ struct Image {
     docker_manifest_digest: String,
 }
 
-/// Returns the payload for an artifact. `repository` is where it was pushed to; verifiers do not compare it, so that
-/// mirrors can serve it.
+/// Returns the payload for an artifact. `repository` is its place at the push. Verifiers do not compare it, so that
+/// mirrors can serve the artifact.
 pub fn payload(repository: &str, digest: &str) -> Vec<u8> {
     let payload = Payload {
         critical: Critical {

@@ -11,10 +11,10 @@ use super::error::SigningError;
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 /// The kind of statement that berth makes.
 pub const PROVENANCE: &str = "https://slsa.dev/provenance/v1";
-/// The artifacts that one statement names. Each artifact has its statement beside it, so a short one is cheap for all
-/// who pull, and one signature serves many. Sigstore's tools refuse more than 1,024.
+/// The number of artifacts in one statement. Each artifact carries its statement, so short ones save traffic, and one
+/// signature still covers many artifacts. Sigstore's tools refuse more than 1,024.
 pub const MOST_SUBJECTS: usize = 100;
-/// The artifacts that a statement of others may name.
+/// The number of artifacts in a foreign statement.
 const MOST_READ: usize = 1024;
 
 const TYPE: &str = "https://in-toto.io/Statement/v1";
@@ -30,16 +30,16 @@ pub struct Statement {
     pub predicate: Json,
 }
 
-/// An artifact that a statement is about.
+/// An artifact that a statement covers.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Subject {
-    /// Such as `clusters/oslo`.
+    /// The folder, such as `clusters/oslo`.
     pub name: String,
     digest: BTreeMap<String, String>,
 }
 
 impl Subject {
-    /// An artifact by the digest of its manifest, such as `sha256:…`.
+    /// Names an artifact by the digest of its manifest, such as `sha256:...`.
     pub fn new(name: &str, digest: &str) -> Subject {
         let (algorithm, value) = digest.split_once(':').unwrap_or(("sha256", digest));
         let digest = BTreeMap::from([(algorithm.to_owned(), value.to_owned())]);
@@ -59,7 +59,7 @@ impl Subject {
 }
 
 impl Statement {
-    /// Writes down where artifacts come from.
+    /// Makes a statement about the origin of artifacts.
     pub fn provenance(subjects: Vec<Subject>, predicate: Json) -> Statement {
         Statement {
             kind: TYPE.to_owned(),
@@ -69,7 +69,7 @@ impl Statement {
         }
     }
 
-    /// Reads a statement whose signature was checked.
+    /// Reads a statement whose signature is verified.
     pub fn read(bytes: &[u8]) -> Result<Statement, SigningError> {
         const WHAT: &str = "the statement";
         SigningError::limit(bytes, LONGEST_PAYLOAD)?;
@@ -87,7 +87,7 @@ impl Statement {
         }
     }
 
-    /// Returns the statement's bytes: always the same for the same statement.
+    /// Returns the statement's bytes. Equal statements have equal bytes.
     pub fn bytes(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
@@ -96,7 +96,7 @@ impl Statement {
         &self.subject
     }
 
-    /// Checks that the statement is a provenance of this artifact. Returns the names it has there.
+    /// Checks that the statement is a provenance of this artifact. Returns the artifact's names in it.
     pub fn names_of(&self, digest: &str) -> Result<Vec<&str>, SigningError> {
         if self.predicate_type != PROVENANCE {
             let other = berth_base::text::cut(&self.predicate_type, 100);

@@ -29,7 +29,7 @@ fn provenance() -> Statement {
 fn the_signed_bytes_are_those_of_the_specification() {
     let bytes = signed_bytes("http://example.com/HelloWorld", b"hello world");
     assert_eq!(bytes, b"DSSEv1 29 http://example.com/HelloWorld 11 hello world");
-    // Lengths are in bytes.
+    // Lengths count bytes.
     assert_eq!(signed_bytes("ø", "ø".as_bytes()), "DSSEv1 2 ø 2 ø".as_bytes());
 }
 
@@ -60,7 +60,7 @@ fn an_envelope_opens_for_its_key_its_kind_and_its_bytes_alone() {
         assert!(edited(&|json| json["signatures"] = json!([])).is_err());
         let one = json["signatures"][0].clone();
         assert!(edited(&|json| json["signatures"] = json!([one, one])).is_err());
-        // The alphabet of URLs is as valid, and a key's id is a hint that nobody signs.
+        // The URL-safe alphabet is also valid, and the key's id is an unsigned hint.
         let sig = one["sig"].as_str().expect("text").replace('+', "-").replace('/', "_");
         let opened = edited(&|json| json["signatures"] = json!([{"sig": sig, "keyid": "x"}]));
         assert_eq!(opened.as_deref(), Ok(&b"payload"[..]));
@@ -141,7 +141,7 @@ fn a_simple_signature_counts_for_its_artifact_key_and_bytes() {
         let swapped = String::from_utf8_lossy(&payload).replace(ARTIFACT, OTHER).into_bytes();
         assert_eq!(simple::check(&swapped, &made, OTHER, &key(&signer)), Err(SigningError::Untrusted));
         assert_eq!(simple::check(&payload, &made, ARTIFACT, &[]), Err(SigningError::Untrusted));
-        // An envelope of the same key over the same bytes is no such signature.
+        // A signature of an envelope over the same bytes is not valid here.
         let bytes = signed_bytes(statement::PAYLOAD_TYPE, &payload);
         let sealed = signer.sign(&bytes).expect("a signature");
         assert_eq!(simple::check(&payload, &sealed, ARTIFACT, &key(&signer)), Err(SigningError::Untrusted));

@@ -1,4 +1,4 @@
-//! One message to a collector of OpenTelemetry.
+//! Sends messages to an OpenTelemetry collector.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use berth_http::client::{
 };
 use serde_json::Value as Json;
 
-/// The characters of a failure's reason that are worth showing.
+/// The characters of a failure's reason that are shown.
 const LONGEST_REASON: usize = 200;
 
-/// A collector that takes OTLP over HTTP, as JSON. It blocks its caller.
+/// A collector that accepts OTLP over HTTP, as JSON. It blocks its caller.
 pub struct Collector {
     address: String,
     headers: Vec<(HeaderName, Secret)>,
@@ -24,7 +24,7 @@ impl fmt::Debug for Collector {
     }
 }
 
-/// The reasons why an address or a header is not fit. No text has a header's value.
+/// The reasons why an address or a header is invalid. No message contains a header's value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CollectorSettingError {
     #[error(
@@ -40,7 +40,7 @@ pub enum CollectorSettingError {
 /// The reasons why a message did not arrive.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CollectorError {
-    /// It would be refused again.
+    /// The collector would refuse the message again.
     #[error("the collector refuses it: {0}")]
     Refused(String),
     #[error("the collector cannot take it now: {0}")]
@@ -50,8 +50,8 @@ pub enum CollectorError {
 }
 
 impl Collector {
-    /// Takes the address below which `/v1/traces` and `/v1/metrics` are, and what each request says beside its body.
-    /// Connects to nothing yet.
+    /// Makes a collector at the address below which `/v1/traces` and `/v1/metrics` are. Each request carries the
+    /// headers. Connects to nothing yet.
     pub fn new(address: &str, headers: &[(String, String)]) -> Result<Collector, CollectorSettingError> {
         let address = address.trim_end_matches('/');
         let plain = address.strip_prefix("http://");

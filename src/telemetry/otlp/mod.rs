@@ -1,7 +1,7 @@
-//! Numbers and spans → the JSON of OTLP, the protocol of OpenTelemetry's collectors.
+//! Writes metrics and spans as OTLP, the JSON protocol of OpenTelemetry's collectors.
 //!
-//! [`numbers`] reads a page of OpenMetrics text: the registry shows its numbers in no other way. [`spans`] writes what
-//! happened, with its steps. [`Collector`] takes both.
+//! [`numbers`] parses a page of OpenMetrics text, because the registry exposes its metrics in no other way. [`spans`]
+//! writes work and its steps. [`Collector`] sends both.
 
 mod collector;
 mod numbers;
@@ -15,10 +15,10 @@ pub use collector::{Collector, CollectorError, CollectorSettingError};
 pub use numbers::numbers;
 pub use spans::{Span, spans};
 
-/// The process that everything is said of, as names and values.
+/// The attributes of the process, as names and values.
 pub type Resource = [(String, String)];
 
-/// One value that is said of a span.
+/// The value of a span's attribute.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     Text(String),
@@ -28,7 +28,7 @@ pub enum Value {
 fn attribute(name: &str, value: &Value) -> Json {
     let value = match value {
         Value::Text(text) => json!({"stringValue": text}),
-        // 64-bit numbers are texts in the JSON of protobuf.
+        // In the JSON of protobuf, 64-bit numbers are texts.
         Value::Number(number) => json!({"intValue": number.to_string()}),
     };
     json!({"key": name, "value": value})

@@ -1,4 +1,4 @@
-//! A page of numbers → one request for `/v1/metrics`.
+//! Converts a page of metrics to one request for `/v1/metrics`.
 
 use std::time::SystemTime;
 
@@ -17,18 +17,18 @@ struct Metric<'p> {
     name: &'p str,
     kind: &'p str,
     help: &'p str,
-    /// Each with the part of its name that follows the metric's.
+    /// Each line, with the part of its name after the metric's name.
     samples: Vec<(&'p str, Sample)>,
 }
 
-/// The moments that every number is said of: the start of the process, and now.
+/// The moments of every data point: the start of the process, and now.
 #[derive(Clone, Copy)]
 struct Moments {
     begun: SystemTime,
     now: SystemTime,
 }
 
-/// Writes the numbers of a page, counted since `begun`. Lines that are no numbers are left out.
+/// Converts the metrics of a page, counted since `begun`. Skips lines without a number.
 pub fn numbers(page: &str, of: &Resource, begun: SystemTime, now: SystemTime) -> Json {
     let moments = Moments { begun, now };
     let metrics: Vec<Json> = read(page).iter().filter_map(|metric| moments.metric(metric)).collect();
@@ -56,7 +56,7 @@ fn read(page: &str) -> Vec<Metric<'_>> {
     metrics
 }
 
-/// Reads what follows the metric's name in a line.
+/// Parses the rest of a line after the metric's name.
 fn sample(rest: &str) -> Option<(&str, Sample)> {
     let end = rest.find(['{', ' '])?;
     let (suffix, rest) = rest.split_at(end);
@@ -68,7 +68,7 @@ fn sample(rest: &str) -> Option<(&str, Sample)> {
     Some((suffix, Sample { labels, value }))
 }
 
-/// Reads labels up to the closing brace, and returns the rest.
+/// Parses labels up to the closing brace, and returns the rest.
 fn labels(mut rest: &str) -> Option<(Vec<(String, String)>, &str)> {
     let mut found = Vec::new();
     loop {
@@ -117,7 +117,7 @@ impl Moments {
         (!is_empty).then_some(described)
     }
 
-    /// A point with its labels and moments, and what else is said of it.
+    /// Makes a data point with labels, moments and the fields in `more`.
     fn point(self, labels: &[(String, String)], mut more: Json) -> Json {
         let labels = labels.iter().filter(|(name, _)| name != "le");
         more["attributes"] = texts(labels.map(|(name, value)| (name.as_str(), value.as_str())));
@@ -134,7 +134,7 @@ impl Moments {
         Some(self.point(&sample.labels, value))
     }
 
-    /// The histograms of a metric, one for each set of labels.
+    /// Returns the histograms of a metric, one for each set of labels.
     fn histograms(self, metric: &Metric<'_>) -> Vec<Json> {
         let named = |suffix: &'static str| metric.samples.iter().filter(move |(named, _)| *named == suffix);
         let of = |sample: &Sample, labels: &[(String, String)]| {
@@ -150,7 +150,7 @@ impl Moments {
             for (_, bucket) in named("_bucket").filter(|(_, sample)| of(sample, labels)) {
                 let bound = &bucket.labels.iter().find(|(name, _)| name == "le")?.1;
                 let upto: u64 = bucket.value.parse().ok()?;
-                // The last one has no bound.
+                // The last bucket has no upper bound.
                 bounds.extend(finite(bound));
                 counts.push(upto.checked_sub(below)?.to_string());
                 below = upto;

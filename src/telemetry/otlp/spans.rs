@@ -1,4 +1,4 @@
-//! What happened, and when → one request for `/v1/traces`.
+//! Converts work and its times to one request for `/v1/traces`.
 
 use std::time::SystemTime;
 
@@ -9,20 +9,20 @@ use super::{Resource, Value, attribute, nanoseconds, resource, scope};
 /// A piece of work, or a step of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The same for a piece of work and its steps.
+    /// The trace id, shared by a piece of work and its steps.
     pub trace: u128,
     pub id: u64,
-    /// The piece of work of a step.
+    /// The piece of work that a step belongs to.
     pub parent: Option<u64>,
     pub name: &'static str,
     pub begun: SystemTime,
     pub ended: SystemTime,
     pub said: Vec<(&'static str, Value)>,
-    /// The failure, if it failed.
+    /// The message of the failure, if it failed.
     pub failure: Option<String>,
 }
 
-/// Writes spans.
+/// Converts spans.
 pub fn spans<'s>(spans: impl IntoIterator<Item = &'s Span>, of: &Resource) -> Json {
     let spans: Vec<Json> = spans.into_iter().map(span).collect();
     json!({"resourceSpans": [{
@@ -37,7 +37,7 @@ fn span(span: &Span) -> Json {
         "traceId": format!("{:032x}", span.trace),
         "spanId": format!("{:016x}", span.id),
         "name": span.name,
-        // Work inside the process.
+        // The kind of work inside a process.
         "kind": 1,
         "startTimeUnixNano": nanoseconds(span.begun),
         "endTimeUnixNano": nanoseconds(span.ended.max(span.begun)),

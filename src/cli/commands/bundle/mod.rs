@@ -1,7 +1,7 @@
-//! `berth bundle`: what a report of a fault needs, in one archive, without secrets.
+//! `berth bundle`: collects in one archive what a bug report needs, without secrets.
 //!
-//! [`parts`] makes the files and their `.tar.gz`. Nothing that is gathered should hold a credential. A last look for those
-//! that this machine knows finds what nobody thought of.
+//! [`parts`] makes the files and their `.tar.gz`. No collected file should contain a credential. As a last check, the
+//! archive is searched for all credentials that this machine knows.
 
 mod parts;
 
@@ -15,10 +15,10 @@ use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::text::counted;
 use berth_git::Repo;
 
-/// The shortest credential that is looked for. Shorter ones would be found in innocent words.
+/// The shortest credential that is searched for. Shorter ones would match ordinary words.
 const SHORTEST: usize = 6;
 
-/// The longest file that is read as one of credentials.
+/// The longest file that is read as a file of credentials.
 const LONGEST_FILE: u64 = 64 << 10;
 
 const INSTEAD: &str = "(redacted)";
@@ -85,7 +85,7 @@ pub(crate) fn cmd_bundle(args: &BundleArgs, ui: &Ui) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The variables that berth reads, in order.
+/// Returns the variables that berth reads, in order.
 fn settings() -> BTreeMap<String, String> {
     let text = |text: OsString| text.to_string_lossy().into_owned();
     let all = std::env::vars_os().map(|(name, value)| (text(name), text(value)));
@@ -97,12 +97,13 @@ fn cannot_write(path: &Path, error: &std::io::Error) -> CommandError {
         .hint("name another file with --out")
 }
 
-/// The credentials that this machine knows, the longest first, so that no part of one is left.
+/// The credentials that this machine knows, longest first, so that no part of one remains.
 #[derive(Debug, Default)]
 pub struct Secrets(Vec<String>);
 
 impl Secrets {
-    /// The values of all variables that berth reads, the passwords of addresses, and the lines of files that variables name.
+    /// Collects the values of all of berth's variables, the passwords in addresses, and the lines of files that
+    /// variables name.
     pub fn of_this_machine() -> Secrets {
         let mut found = BTreeSet::new();
         for (name, value) in settings() {
@@ -122,13 +123,13 @@ impl Secrets {
     }
 }
 
-/// The password of an address such as `https://ann:secret@host/`.
+/// Returns the password in an address such as `https://ann:secret@host/`.
 fn password(address: &str) -> Option<&str> {
     let (login, _) = address.split_once("://")?.1.split('/').next()?.rsplit_once('@')?;
     Some(login.split_once(':')?.1)
 }
 
-/// The lines of a short file, of which any may be a credential.
+/// Returns the lines of a short file, each of which may be a credential.
 fn lines_of(path: &Path) -> Vec<String> {
     let is_short = path.metadata().is_ok_and(|file| file.is_file() && file.len() <= LONGEST_FILE);
     let text = if is_short { std::fs::read_to_string(path).unwrap_or_default() } else { String::new() };

@@ -1,5 +1,4 @@
-//! The files of a bundle and their archive. Each file holds what is known without a secret, or the reason why nothing can
-//! be read.
+//! The files of a bundle and their archive. A file that cannot be collected contains the reason.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -18,7 +17,7 @@ use berth_base::model::Timestamp;
 use berth_git::protocol::Refs;
 use berth_git::{CommitId, EntryKind, GitError, Repo};
 
-/// The most bytes of a log or of a page of numbers.
+/// The limit of bytes for a log or a page of metrics.
 const MOST: u64 = 1 << 20;
 
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -57,7 +56,7 @@ pub fn readme(files: &[File], now: Timestamp) -> File {
     File { name: "README.txt", about: "", text }
 }
 
-/// Versions, and the settings of the environment.
+/// Returns the versions, and the settings in the environment.
 pub fn of_machine(repo: &Repo) -> [File; 2] {
     let line = |path: &str, key: &str| {
         let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -94,14 +93,14 @@ pub fn of_machine(repo: &Repo) -> [File; 2] {
     ]
 }
 
-/// Reports whether a value says nothing that others may not know: a number, a share, a switch, or a name.
+/// Reports whether a value can be shared: a number, a share, a switch, or a name.
 fn is_harmless(name: &str, value: &str) -> bool {
     SHOWN.contains(&name)
         || ["true", "false"].contains(&value)
         || value.strip_suffix('%').unwrap_or(value).parse::<u64>().is_ok()
 }
 
-/// Refs, publications and the state of the repository.
+/// Returns the refs, publications and state of the repository.
 pub fn of_repository(repo: &Repo, publications: usize) -> Result<Vec<File>, CommandError> {
     let refs = Refs::default();
     let mut listed = repo.list_refs("refs/heads/")?;
@@ -151,7 +150,7 @@ fn messages(repo: &Repo, tip: CommitId, most: usize) -> String {
     text
 }
 
-/// The one file of the report that has numbers alone.
+/// Returns the only file of the report that contains just numbers.
 fn numbers_of(repo: &Repo, commit: CommitId) -> Result<String, GitError> {
     for entry in repo.tree(repo.commit(commit)?.tree)? {
         if let (EntryKind::File(id), b"report.json") = (entry.kind, entry.name.as_slice()) {
@@ -161,7 +160,7 @@ fn numbers_of(repo: &Repo, commit: CommitId) -> Result<String, GitError> {
     Ok("none\n".to_owned())
 }
 
-/// The packs and loose objects of a repository.
+/// Describes the packs and loose objects of a repository.
 fn disk(repo: &Repo) -> String {
     let objects = repo.shared_path().join("objects");
     let folder = |path: &Path| {
@@ -179,7 +178,7 @@ fn disk(repo: &Repo) -> String {
     )
 }
 
-/// The page of numbers at an address.
+/// Returns the page of metrics at an address.
 pub fn numbers(address: &str) -> File {
     let text = page(address).unwrap_or_else(|error| format!("`{address}` does not answer: {error}\n"));
     File { name: "metrics.txt", about: "the numbers of a process", text }
@@ -196,7 +195,7 @@ fn page(address: &str) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// The end of a log, from the beginning of a line.
+/// Returns the end of a log, starting at the beginning of a line.
 pub fn log(path: &Path) -> Result<File, CommandError> {
     let read = || {
         let mut file = std::fs::File::open(path)?;
@@ -213,7 +212,7 @@ pub fn log(path: &Path) -> Result<File, CommandError> {
     Ok(File { name: "log.txt", about: "the end of the log of a process", text })
 }
 
-/// Writes the files into one folder of the archive. An existing file stays.
+/// Writes the files into one folder of the archive. Never overwrites an existing file.
 pub fn write_archive(path: &Path, folder: &str, files: &[File], now: Timestamp) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);

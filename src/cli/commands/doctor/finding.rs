@@ -7,7 +7,7 @@ use crate::process::exit::Exit;
 use berth_base::text::counted;
 use berth_git::transport::TransportError;
 
-/// The weight of a result.
+/// The severity of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Level {
@@ -60,7 +60,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Names the part of the setup that the next results are about.
+    /// Sets the part of the setup for the next results.
     pub fn begin(&mut self, check: &'static str) {
         self.check = check;
     }
@@ -85,14 +85,14 @@ impl Findings {
         self.list.push(Finding { check: self.check, level, message, hint });
     }
 
-    /// Adds that something cannot be reached, so that no more is known of it.
+    /// Adds that something is unreachable, so that the following checks are skipped.
     pub fn unreachable(&mut self, error: &TransportError) {
         self.is_unreachable = true;
         let hint = error.hint().unwrap_or_else(|| "check the address, the network and the server".to_owned());
         self.fault(error.to_string(), hint);
     }
 
-    /// Notes that a server cannot be reached.
+    /// Records that a server is unreachable.
     pub fn cannot_be_reached(&mut self) {
         self.is_unreachable = true;
     }

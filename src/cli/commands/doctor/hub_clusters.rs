@@ -1,4 +1,4 @@
-//! The clusters in which a daemon writes objects: reached, with the kinds that it writes, and with the rights for them.
+//! The clusters to which a daemon writes objects: reachable, with the kinds that it writes and the rights for them.
 
 use super::finding::Findings;
 use crate::commands::run::hub_cluster::Hub;
@@ -15,7 +15,7 @@ const NEEDS_DECISIONS: &str =
     "install the CRD of SIG Multicluster's or of Open Cluster Management's PlacementDecision";
 const NEEDS_PROFILES: &str = "install the CRD of SIG Multicluster's ClusterProfile";
 
-/// Checks a hub cluster, which gets decisions and clusters.
+/// Checks a hub cluster, to which the daemon writes decisions and clusters.
 pub(super) fn check_hub(hub: &Hub, to: &mut Findings) {
     let asked = Cluster::connect_pod(&hub.access).and_then(|cluster| {
         let served = cluster.resources()?;
@@ -44,7 +44,7 @@ pub(super) fn check_hub(hub: &Hub, to: &mut Findings) {
     check_rights(&cluster, &needed.iter().flat_map(questions).collect::<Vec<_>>(), to);
 }
 
-/// Checks the cluster that gets Events.
+/// Checks the cluster to which the daemon writes Events.
 pub(super) fn check_events(place: &EventPlace, access: &Access, to: &mut Findings) {
     match Cluster::connect_pod(access) {
         Ok(cluster) => check_rights(&cluster, &place.rights(), to),
@@ -56,7 +56,7 @@ fn not_served(plural: &str, group: &str, hint: &str, to: &mut Findings) {
     to.fault(format!("the hub cluster serves no `{plural}.{group}`"), hint);
 }
 
-/// One question for each verb.
+/// Returns one question for each verb.
 fn questions(right: &Right) -> impl Iterator<Item = RightQuestion> + '_ {
     right.verbs.iter().map(|verb| RightQuestion {
         verb,
@@ -67,7 +67,7 @@ fn questions(right: &Right) -> impl Iterator<Item = RightQuestion> + '_ {
     })
 }
 
-/// The objects of a right, as `kubectl auth can-i` would name them.
+/// Names the objects of a right, as `kubectl auth can-i` does.
 fn objects(right: &RightQuestion) -> String {
     let (plural, part) = right.resource.split_once('/').unwrap_or((&right.resource, ""));
     let dot = |text: &str| if text.is_empty() { String::new() } else { format!(".{text}") };
@@ -77,7 +77,7 @@ fn objects(right: &RightQuestion) -> String {
     format!("`{plural}{}{}{name}`{place}", dot(&right.group), slash(part))
 }
 
-/// Asks all questions at once, and tells of those about the same objects together.
+/// Asks all questions at once, and reports the answers grouped by object.
 fn check_rights(cluster: &Cluster, questions: &[RightQuestion], to: &mut Findings) {
     let mut answers = cluster.ask_rights(questions).into_iter();
     for alike in questions.chunk_by(|one, next| objects(one) == objects(next)) {

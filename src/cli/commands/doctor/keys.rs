@@ -1,4 +1,4 @@
-//! The key that signs, the keys that are allowed to, and the tip that members follow.
+//! The signing key, the allowed keys, and the tip that members follow.
 
 use std::path::Path;
 
@@ -7,10 +7,10 @@ use berth_base::model::Timestamp;
 use berth_git::signature::{AllowedSigners, PublicKey};
 use berth_git::{CommitId, GitError, Repo};
 
-/// The time before a key's end in which somebody has to be told.
+/// The time before a key's expiry in which a warning is due.
 const SOON: i64 = 14 * 24 * 3600;
 
-/// Checks that the key which signs is allowed to, and will be for some time.
+/// Checks that the signing key is allowed, and stays allowed for some time.
 pub(super) fn check_signing_key(
     key: Option<&PublicKey>,
     allowed: Option<&(AllowedSigners, &Path)>,
@@ -45,7 +45,7 @@ pub(super) fn check_signing_key(
     }
 }
 
-/// The trust in commits: the keys that may sign them, if any are named, and the moment of the check.
+/// The trusted keys, if any are set, and the moment of the check.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Trust<'a> {
     pub allowed: Option<&'a AllowedSigners>,
@@ -53,7 +53,7 @@ pub(super) struct Trust<'a> {
 }
 
 impl Trust<'_> {
-    /// Checks that the commit a role follows is signed by an allowed key, and is not of the future.
+    /// Checks that an allowed key signed the commit that a role follows, and that its date is not in the future.
     pub fn check_tip(
         &self,
         repo: &Repo,

@@ -1,4 +1,4 @@
-//! This machine: its files, its clock, its working copy, and the addresses that a daemon listens at.
+//! This machine: its files, its clock, its working copy, and the addresses on which a daemon listens.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,11 +11,12 @@ use berth_git::Repo;
 use berth_http::server_time;
 use berth_hub::daemon::webhooks::SecretFile;
 
-/// The seconds by which a clock may be wrong. Webhooks and leases stand five minutes; a commit's date tells all.
+/// The allowed error of the clock in seconds. Webhooks and leases tolerate five minutes, but commits show any error
+/// in their dates.
 const TOLERANCE: i64 = 30;
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Checks that only its owner may read a file with a secret.
+/// Checks that only its owner can read a file with a secret.
 pub(super) fn check_secret_file(file: &Path, to: &mut Findings) {
     let shown = file.display();
     match std::fs::metadata(file) {
@@ -73,7 +74,7 @@ fn without_user(url: &str) -> String {
     format!("{scheme}://{}/{path}", host.rsplit('@').next().unwrap_or(host))
 }
 
-/// Checks the working copy of a daemon or member that works on this machine.
+/// Checks the working copy of a daemon or member on this machine.
 pub(super) fn check_working_copy(folder: &Path, to: &mut Findings) {
     let shown = folder.display();
     if !folder.exists() {
@@ -96,7 +97,7 @@ pub(super) fn check_working_copy(folder: &Path, to: &mut Findings) {
     }
 }
 
-/// Checks that berth can write to a folder that holds a repository.
+/// Checks that berth can write to the folder of a repository.
 pub(super) fn check_writable(name: &str, folder: &Path, to: &mut Findings) {
     match is_writable(folder) {
         Err(error) => to.fault(
@@ -107,14 +108,14 @@ pub(super) fn check_writable(name: &str, folder: &Path, to: &mut Findings) {
     }
 }
 
-/// Writes a file and removes it again.
+/// Writes a file and removes it.
 fn is_writable(folder: &Path) -> std::io::Result<()> {
     let place = folder.join(format!("berth-doctor-{}", std::process::id()));
     std::fs::write(&place, "berth doctor\n")?;
     std::fs::remove_file(place)
 }
 
-/// Checks the secrets of webhooks, and what listens at their address.
+/// Checks the secrets of webhooks, and the listener at their address.
 pub(super) fn check_webhooks(address: SocketAddr, secrets: &Path, to: &mut Findings) {
     match SecretFile::new(secrets) {
         Ok(_) => to.good(format!("the webhook secrets in `{}` can be used", secrets.display())),
@@ -123,11 +124,11 @@ pub(super) fn check_webhooks(address: SocketAddr, secrets: &Path, to: &mut Findi
             "write one secret a line; make one: openssl rand -hex 32",
         ),
     }
-    // Without a signature berth answers 401.
+    // Berth answers 401 to a request without a signature.
     check_listener(address, "POST /webhook", "401", "webhooks", to);
 }
 
-/// Checks what listens at the address of the numbers.
+/// Checks the listener of the metrics.
 pub(super) fn check_metrics(address: SocketAddr, to: &mut Findings) {
     check_listener(address, "GET /healthz", "200", "the page of numbers", to);
 }
@@ -153,7 +154,7 @@ fn check_listener(address: SocketAddr, request: &str, expected: &str, what: &str
     }
 }
 
-/// Returns the status of an answer.
+/// Sends a request and returns the status of the answer.
 fn status(address: SocketAddr, request: &str) -> Option<String> {
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE).ok()?;
     stream.set_read_timeout(Some(PATIENCE)).ok()?;

@@ -1,9 +1,9 @@
-//! `berth doctor`: a setup is checked, and everything that is wrong is said at once.
+//! `berth doctor`: checks a setup and reports all problems at once.
 //!
-//! - [`finding`]: the results. [`rights`]: what an account may and may not do at the remote.
-//! - [`registries`]: the same at a container registry. [`hub_clusters`]: the same in the clusters that get objects.
-//! - [`protections`]: the forge's rules for branches. [`keys`]: signatures. [`machine`]: files, clock, addresses.
-//! - [`repository`]: the repository on this machine, where no remote is named.
+//! - [`finding`]: the results. [`rights`]: the rights of an account at the remote. [`registries`]: those at a
+//!   container registry. [`hub_clusters`]: those in clusters to which the daemon writes. [`protections`]: the forge's
+//!   rules for branches. [`keys`]: signatures. [`machine`]: files, clock, addresses. [`repository`]: the repository
+//!   on this machine, if there is no remote.
 
 mod finding;
 mod hub_clusters;
@@ -223,7 +223,7 @@ impl DoctorArgs {
         }
     }
 
-    /// Checks the clusters in which a daemon writes objects.
+    /// Checks the clusters to which a daemon writes objects.
     fn check_clusters(&self, to: &mut Findings) {
         to.begin("cluster");
         let access = self.events.access();
@@ -235,7 +235,7 @@ impl DoctorArgs {
         }
     }
 
-    /// Opens the key that signs.
+    /// Opens the signing key.
     fn signer(&self, to: &mut Findings) -> Option<Signer> {
         match self.signing.signer(&Cancel::default()) {
             Ok(signer) => signer,
@@ -246,7 +246,7 @@ impl DoctorArgs {
         }
     }
 
-    /// Checks the repository beside the remote that a role reads the source from or writes its reports to.
+    /// Checks another repository, from which a role reads the source or to which it writes its statuses.
     fn check_other_remote(
         &self,
         role: Role,
@@ -275,13 +275,13 @@ impl DoctorArgs {
         Ok(())
     }
 
-    /// Returns the registry that a member follows in place of a repository, if it does.
+    /// Returns the registry that a member follows instead of a repository, if any.
     fn registry_followed(&self) -> Result<Option<Registry>, CommandError> {
         let url = self.remote.url().filter(|_| self.remote.is_registry());
         url.map(|url| self.publish.registry_at(url)).transpose()
     }
 
-    /// Reads the allowed signers, with their file.
+    /// Reads the allowed signers. Returns them with their file.
     fn allowed(&self, to: &mut Findings) -> Option<(AllowedSigners, &Path)> {
         let file = self.allowed_signers.as_deref()?;
         match commit_trust::read_allowed_signers(file) {
@@ -293,7 +293,7 @@ impl DoctorArgs {
         }
     }
 
-    /// The branch that people edit, as a full name, where the remote has it.
+    /// Returns the full name of the source branch, if the remote has it.
     fn source(&self, listing: &Listing) -> Option<String> {
         let full = |name: &String| {
             if name.starts_with("refs/") { name.clone() } else { format!("refs/heads/{name}") }
@@ -320,7 +320,7 @@ impl DoctorArgs {
         }
     }
 
-    /// Prepares questions to a remote. Whatever commit it has does.
+    /// Prepares the probes of a remote, with any commit that it has.
     fn probe<'t>(
         &self,
         transport: &'t GitTransport,
@@ -346,7 +346,7 @@ impl DoctorArgs {
         }
     }
 
-    /// Checks the rights in a repository for a part of what berth needs.
+    /// Checks the rights in a repository that berth uses for a single purpose.
     fn check_apart(
         &self,
         role: &Role,
@@ -367,7 +367,7 @@ impl DoctorArgs {
     }
 }
 
-/// Fetches the newest commits of refs that the remote has; of any, where it has none of these.
+/// Fetches the newest commits of these refs; if the remote has none of them, the commit of any ref.
 fn fetch(
     transport: &GitTransport,
     copy: &WorkingCopy,

@@ -1,4 +1,4 @@
-//! The rules that the forge has for the branches.
+//! The forge's rules for the branches.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub(super) struct ForgeApiArgs {
     forge_token_file: Option<PathBuf>,
 }
 
-/// The most pushers that a message names.
+/// The number of pushers that a message names.
 const SHOWN: usize = 5;
 
 impl ForgeApiArgs {
@@ -35,7 +35,7 @@ impl ForgeApiArgs {
         self.forge_token_file.as_deref()
     }
 
-    /// Checks the rules for both branches.
+    /// Checks the rules for the rendered and the source branch.
     pub fn check(&self, rendered: &str, source: Option<&str>, to: &mut Findings) -> Result<(), CommandError> {
         let (Some(forge), Some(name), Some(file)) = (self.forge, &self.repository, &self.forge_token_file)
         else {

@@ -1,4 +1,4 @@
-//! A container registry: reached, and with the rights that a role needs there.
+//! A container registry: reachable, and with the rights that a role needs.
 
 use std::path::Path;
 
@@ -35,7 +35,7 @@ pub(super) fn check_daemon(registry: &Registry, listing: &Listing, is_asked: boo
     }
 }
 
-/// Checks that the registry lets a member pull, and not push.
+/// Checks that the registry allows a member to pull, and forbids it to push.
 fn check_member(registry: &Registry, cluster: &str, is_asked: bool, to: &mut Findings) {
     let repository = registry.repository_of(cluster);
     if !pulls(&repository, to) || !is_asked {
@@ -74,7 +74,7 @@ fn fault(error: &RegistryError, to: &mut Findings) {
     to.fault(error.to_string(), hint);
 }
 
-/// A registry that a member follows in place of a repository.
+/// A registry that a member follows instead of a repository.
 pub(super) struct Followed<'a> {
     pub registry: &'a Registry,
     pub cluster: &'a str,
@@ -82,7 +82,7 @@ pub(super) struct Followed<'a> {
 }
 
 impl Followed<'_> {
-    /// Checks the member's rights there, and the trust in what the pointer names.
+    /// Checks the member's rights, and the trust in the commit of the pointer.
     pub fn check(
         &self,
         allowed: Option<&AllowedSigners>,

@@ -1,4 +1,4 @@
-//! The repository on this machine, where no remote is named.
+//! The repository on this machine, if no remote is set.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use berth_git::Repo;
 use berth_hub::inputs::current_state::short;
 use berth_hub::inputs::{LocatedState, Search};
 
-/// Checks the repository in a folder: its source, its state, and the trust in the tip that this role follows.
+/// Checks a repository: its source, its state, and the trust in the tip that this role follows.
 pub(super) fn check(
     folder: &Path,
     role: &Role,

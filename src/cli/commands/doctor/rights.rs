@@ -12,40 +12,40 @@ use berth_git::transport::probe::{Probe, Right};
 use berth_git::{CommitId, GitError, Identity, Repo, TreeId, Writer, read_source};
 use berth_hub::inputs::current_state::short;
 
-/// The part that an account plays.
+/// The role of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Role {
     Daemon,
     Member {
         cluster: String,
-        /// Reports are in the fleet repository, too.
+        /// True if the fleet repository also stores the statuses.
         reports_here: bool,
     },
-    /// A member, in a repository that holds reports alone.
+    /// A member, in a repository that only stores statuses.
     Reporter {
         cluster: String,
     },
-    /// A daemon, in a repository that holds the source alone.
+    /// A daemon, in a repository that only stores the source.
     SourceReader,
     Reviewer,
 }
 
-/// A cluster that no fleet has, in place of another member.
+/// A cluster name that no fleet has, for the ref of another member.
 pub(super) const NOBODY: &str = "berth-doctor";
 
-/// The commits of a remote that questions are made of.
+/// The commits of a remote from which probes are made.
 #[derive(Debug)]
 pub(super) struct Tips<'a> {
     /// All refs of the remote.
     pub listed: &'a BTreeMap<String, CommitId>,
-    /// The branch that people edit.
+    /// The source branch.
     pub source: Option<String>,
-    /// A branch of a cluster whose folder another program applies, if there is such a cluster.
+    /// A branch of a cluster whose folder another program applies, if there is one.
     pub cluster_branch: Option<String>,
     pub refs: Refs,
 }
 
-/// Returns a branch of a cluster whose folder another program applies: one that exists, or the first that will.
+/// Returns a branch of a cluster whose folder another program applies: an existing one, or the first to be made.
 pub(super) fn cluster_branch(tips: &Tips<'_>, repo: &Repo) -> Option<String> {
     let existing = tips.listed.keys().find(|name| name.starts_with(&tips.refs.cluster_branches));
     if let Some(existing) = existing {
@@ -58,13 +58,13 @@ pub(super) fn cluster_branch(tips: &Tips<'_>, repo: &Repo) -> Option<String> {
     applied.map(|(name, _)| tips.refs.cluster_branch(name))
 }
 
-/// A question to the remote, and the right answer.
+/// A probe of the remote, and the correct answer.
 struct Question {
     moved: RefPush,
-    /// The end of "the account may …".
+    /// The end of the message "the account may ...".
     words: String,
     is_needed: bool,
-    /// The weight of a wrong answer.
+    /// The severity of a wrong answer.
     level: Level,
     hint: &'static str,
 }
@@ -102,8 +102,7 @@ fn answer(probe: &Probe<'_>, questions: Vec<Question>, to: &mut Findings) {
     }
 }
 
-/// The source of questions: the tips, a repository that has those of the branches, and an identity that makes the
-/// commits to push.
+/// Makes probes from the tips, a repository with the branches' commits, and an identity for new commits.
 #[derive(Debug)]
 pub(super) struct Asker<'a> {
     pub tips: &'a Tips<'a>,
@@ -112,7 +111,7 @@ pub(super) struct Asker<'a> {
 }
 
 impl Asker<'_> {
-    /// Asks everything that concerns a role.
+    /// Runs all probes for a role.
     pub fn check(&self, role: &Role, probe: &Probe<'_>, to: &mut Findings) -> Result<(), GitError> {
         let questions = self.questions(role)?;
         answer(probe, questions, to);
@@ -192,7 +191,7 @@ impl Asker<'_> {
         Ok(Some(Question { hint: PROTECT_SOURCE, ..question }))
     }
 
-    /// A step forward of a branch, or its first commit.
+    /// Makes the probe of a fast-forward of a branch, or of its first commit.
     fn push(&self, name: &str, about: &str) -> Result<Question, GitError> {
         let old = self.tips.tip(name);
         let (tree, parents) = match old {
@@ -204,14 +203,14 @@ impl Asker<'_> {
         Ok(question(RefPush { name: name.to_owned(), old, new }, words))
     }
 
-    /// Another value for a ref, or its first.
+    /// Makes the probe of replacing a ref, or of its first value.
     fn replace(&self, name: &str) -> Result<Question, GitError> {
         let new = Some(self.commit(TreeId::EMPTY, &[])?);
         let moved = RefPush { name: name.to_owned(), old: self.tips.tip(name), new };
         Ok(question(moved, format!("replace `{}`", short(name))))
     }
 
-    /// The moves of the rendered branch that nobody needs.
+    /// Makes the probes of moves of the rendered branch that nobody needs.
     fn rewrites(&self) -> Result<Vec<Question>, GitError> {
         let name = &self.tips.refs.rendered;
         let Some(tip) = self.tips.tip(name) else { return Ok(Vec::new()) };

@@ -1,4 +1,4 @@
-//! The division of replicas, for `explain`: each number with its parts.
+//! The division of replicas in `explain`: each number with its parts.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use berth_base::diag::Pos;
 use berth_base::model::Key;
 use berth_engine::decide::{ClusterTrace, DivisionTrace, ReplicaTrace, Trace};
 
-/// Describes a division, with a row for every cluster that takes part. Empty where nothing is divided.
+/// Describes a division, with a row for each participating cluster. Empty if nothing is divided.
 pub(crate) fn text(trace: &Trace, ui: &Ui) -> String {
     let Some(division) = &trace.division else { return String::new() };
     let rows: Vec<_> = trace

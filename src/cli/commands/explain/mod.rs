@@ -67,7 +67,7 @@ pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     });
     let then = then.transpose()?;
     let mut explained = Vec::new();
-    // A policy that replaced a placement is that placement.
+    // A policy stands for the placements that it replaced.
     let found: BTreeSet<&Key> =
         find(all.into_iter().collect(), &args.placement)?.into_iter().map(|key| fleet.key_of(key)).collect();
     for key in found {
@@ -111,21 +111,21 @@ pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     Ok(exit_for(&diagnostics))
 }
 
-/// One placement with its whole explanation.
+/// One placement with its complete explanation.
 struct Explained {
     trace: Trace,
-    /// Only what is published knows the placement.
+    /// The placement exists only in the published state.
     is_gone: bool,
     difference: Option<Difference>,
-    /// The changes since the revision asked for.
+    /// The changes since the given revision.
     since: Option<Since>,
-    /// The fault of the unreadable file for which the placement keeps its clusters.
+    /// The fault of the unreadable file because of which the placement keeps its clusters.
     unreadable: Option<String>,
-    /// The edits that let it pick the cluster asked for.
+    /// The edits with which the placement would pick the given cluster.
     remedies: Option<Remedies>,
 }
 
-/// The published decision as a trace, for a placement that the source does not describe.
+/// Converts a published decision to a trace, for a placement that is not in the source.
 fn published_trace(decision: &Decision) -> Trace {
     let cluster = |pick: &Pick| ClusterTrace {
         cluster: pick.cluster.to_string(),
@@ -144,7 +144,7 @@ fn published_trace(decision: &Decision) -> Trace {
     }
 }
 
-/// The first fault of the file that a placement is in, or of one that may hold anything.
+/// Returns the first fault of the placement's file, or of one that may contain anything.
 fn unreadable(trace: &Trace, doubt: &Doubt, diagnostics: &Diagnostics) -> Option<String> {
     let own = doubt.files.contains(&*trace.origin.file);
     if !own && !doubt.everything {
@@ -224,7 +224,7 @@ fn row(cluster: &ClusterTrace, ui: &Ui) -> Vec<String> {
     let scores: Vec<String> = cluster
         .scores
         .iter()
-        // A part without a name only breaks ties: for what was there under an earlier policy.
+        // A part without a name is a tiebreaker for existing picks under an earlier policy.
         .filter(|part| !part.name.is_empty() || part.score != 0)
         .map(|part| match part.weight {
             _ if part.name.is_empty() => "was there before".to_owned(),
@@ -233,7 +233,7 @@ fn row(cluster: &ClusterTrace, ui: &Ui) -> Vec<String> {
         })
         .collect();
     let picked = if cluster.picked { ui.tint("yes", Tone::Good) } else { ui.tint("no", Tone::Faint) };
-    // Who asked for the rule that kept the cluster out, where that is not the placement itself.
+    // The object with the rule that refused the cluster, if it is not the placement itself.
     let refusal = cluster.steps.iter().find(|step| !step.passed && !cluster.picked);
     let by = refusal.and_then(|step| step.by.as_ref());
     let why = match by {

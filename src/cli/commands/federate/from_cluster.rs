@@ -1,4 +1,4 @@
-//! `berth federate --from-cluster`: the objects of a live cluster that a command line names.
+//! `berth federate --from-cluster`: reads the objects of a live cluster that a command line names.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ use berth_member::live::{Host, LiveError, Query, Resource};
 /// A request for objects of the cluster.
 #[derive(Debug)]
 pub struct Wanted<'a> {
-    /// The type, as kubectl takes it: `deploy`, `deployments.apps`.
+    /// The type in kubectl's notation: `deploy`, `deployments.apps`.
     pub kind: &'a str,
     pub name: &'a str,
     pub namespace: Option<&'a str>,
-    /// A Namespace with everything in it.
+    /// Includes everything in a Namespace.
     pub contents: bool,
-    /// Types that need not be asked for.
+    /// Types that are not read.
     pub skip: &'a [String],
-    /// The types with a Federated kind. They decide between two groups that serve the same objects.
+    /// The types with a Federated kind. If two groups serve the same objects, the group with one is used.
     pub types: &'a KnownTypes,
 }
 
-/// Reports whether the resource is short-lived and never federated: events and measurements.
+/// Reports whether the resource is short-lived and never federated: events and metrics.
 fn is_passing(resource: &Resource) -> bool {
     resource.kind == "Event" || resource.group == "metrics.k8s.io"
 }
@@ -65,7 +65,7 @@ fn read_from(host: &dyn Host, wanted: &Wanted<'_>) -> Result<DocumentsIn, Comman
             }
             Ok(objects) => found.extend(objects),
             Err(error) if error.is_final() || index == 0 => return Err(error.into()),
-            // Listed, and gone or never there: an aggregated API that is down.
+            // The server of an aggregated API is down.
             Err(LiveError::NotServed { .. }) => {}
             Err(error) => read.found.push(Diagnostic {
                 at: None,
@@ -82,7 +82,7 @@ fn read_from(host: &dyn Host, wanted: &Wanted<'_>) -> Result<DocumentsIn, Comman
     Ok(read)
 }
 
-/// Each object once: what two groups serve comes twice, and has one uid.
+/// Removes duplicates: an object that two groups serve comes twice, with one uid.
 fn once(objects: Vec<Json>, types: &KnownTypes) -> Vec<Json> {
     let is_known =
         |object: &Json| ObjectId::of(object).is_some_and(|id| types.of_target(&id.group, &id.kind).is_some());
@@ -106,16 +106,16 @@ fn once(objects: Vec<Json>, types: &KnownTypes) -> Vec<Json> {
     kept
 }
 
-/// The one resource that a word means.
+/// Finds the only resource with this name.
 fn find<'r>(resources: &'r [Resource], word: &str, types: &KnownTypes) -> Result<&'r Resource, CommandError> {
     let mut called: Vec<&Resource> = resources.iter().filter(|one| one.is_called(word)).collect();
-    // Old servers have a kind in a second group, from which it moved.
+    // Old servers also have a kind in the group from which it moved.
     let known = |one: &&Resource| types.of_target(&one.group, &one.kind).is_some();
     let same = called.iter().all(|one| called.iter().all(|other| one.kind == other.kind));
     if same && called.iter().any(known) {
         called.retain(known);
     }
-    // As for kubectl, the core group goes before others.
+    // As in kubectl, the core group wins.
     let core = called.iter().find(|one| one.group.is_empty()).copied();
     match (core, called.as_slice()) {
         (Some(core), _) => Ok(core),
@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// A server of old: deployments and ingresses stand in the group they came from, too.
+    /// An old server: deployments and ingresses are also in their former group.
     struct Old;
 
     impl Old {
@@ -208,7 +208,7 @@ mod tests {
     fn what_two_groups_serve_comes_once_in_the_group_that_has_a_federated_kind() {
         let types = KnownTypes::default();
         let read = read_from(&Old, &wanted("namespace", "shop", &types)).expect("read");
-        // Of boats neither is known, and the first is as good.
+        // Neither group of boats is known, so the first is used.
         assert_eq!(versions(&read), ["v1", "apps/v1", "networking.k8s.io/v1beta1", "one.example.com/v1"]);
     }
 

@@ -1,4 +1,4 @@
-//! `berth federate FILE…`: plain objects, of files or of a live cluster → Federated objects.
+//! `berth federate FILE...`: converts plain objects from files or a live cluster to Federated objects.
 
 mod from_cluster;
 
@@ -158,7 +158,7 @@ fn options(args: &FederateArgs) -> Result<Options, CommandError> {
     Ok(options)
 }
 
-/// Writes a file for each document; nothing at all where something is at fault or in the way.
+/// Writes a file for each document; nothing if there is an error or an existing file.
 fn write(folder: &Path, documents: &[Made], found: &Diagnostics, output: DocumentFormat, ui: &Ui) -> Outcome {
     if found.has_errors() {
         ui.status("nothing was written, because there are errors");

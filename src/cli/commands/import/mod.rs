@@ -1,4 +1,4 @@
-//! `berth import`: a live hub becomes files, and its placement the first commit of the rendered branch.
+//! `berth import`: converts a live hub to files, and its placement to the first commit of the rendered branch.
 
 mod summary;
 
@@ -47,7 +47,7 @@ pub(crate) struct ImportArgs {
 #[derive(Debug)]
 struct System {
     importer: &'static Importer,
-    /// Namespace of the hub's own objects, where the importer asks for it.
+    /// The namespace of the hub's own objects, if the importer needs it.
     namespace: String,
     into: IntoArgs,
     host: HostArgs,
@@ -175,16 +175,16 @@ pub(crate) fn cmd_import(args: &ImportArgs, ui: &Ui) -> Outcome {
     Ok(exit_for(&told).worst(missing))
 }
 
-/// The fleet repository whose rendered branch is to begin.
+/// The fleet repository whose rendered branch will begin.
 struct Fleet {
     path: PathBuf,
     repo: Repo,
-    /// Of the files, in the repository; empty, or with a slash at its end.
+    /// The prefix of the files in the repository: empty, or with a final slash.
     prefix: String,
 }
 
 impl Fleet {
-    /// Refuses before the hub is asked what would be refused after.
+    /// Opens the repository. Refuses early, before anything is read from the hub.
     fn open(path: &Path, out: &Path, refs: &Refs) -> Result<Fleet, CommandError> {
         if Repo::is_git_folder(path) {
             let message = format!(
@@ -207,7 +207,7 @@ impl Fleet {
                 CommandError::usage(message).hint("name a folder of the repository with `--out`")
             })
         };
-        // What is there of the way decides whether the rest of it may be made.
+        // The existing part of the path decides whether the rest can be created.
         let ways = out.ancestors().map(|way| if way == Path::new("") { Path::new(".") } else { way });
         below(whole(ways.into_iter().find(|way| way.exists()).unwrap_or(out))?)?;
         create_folder(out)?;
@@ -221,7 +221,7 @@ impl Fleet {
         Ok(Fleet { path: path.to_owned(), repo, prefix })
     }
 
-    /// Decides as the first run will, and begins the branch with what is in force now.
+    /// Decides as the first pass will, and begins the branch with the hub's present placement.
     fn begin(
         &self,
         gathered: &Gathered,
@@ -259,7 +259,7 @@ fn load_files(files: &BTreeMap<String, String>, prefix: &str) -> Loaded {
     load::load(&tree, History::None)
 }
 
-/// Writes all files, or none where one is there in another form, cannot be read, or is behind a link.
+/// Writes all files. Writes none if one exists with another content, is unreadable, or is behind a link.
 fn write_files(out: &Path, files: &BTreeMap<String, String>) -> Result<(), CommandError> {
     let mut fresh = Vec::new();
     let mut others = Vec::new();
@@ -281,7 +281,7 @@ fn write_files(out: &Path, files: &BTreeMap<String, String>) -> Result<(), Comma
     fresh.into_iter().try_for_each(|(path, text)| write_new(&out.join(path), text))
 }
 
-/// Reads a file; `None` only where nothing exists at the path.
+/// Reads a file; `None` only if nothing exists at the path.
 fn there(path: &Path) -> Result<Option<Vec<u8>>, CommandError> {
     let read = match path.symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),

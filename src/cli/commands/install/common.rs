@@ -1,4 +1,4 @@
-//! The flags that both roles have, and the parameters that they give.
+//! The flags that both roles share, and their parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use berth_git::transport::remote::shows_password;
 use berth_member::sync::commit_trust::read_allowed_signers;
 use berth_registry::RegistryUrl;
 
-/// The largest file that goes into a ConfigMap, which may have a megabyte.
+/// The largest file for a ConfigMap, whose limit is a megabyte.
 const LARGEST: usize = 256 << 10;
 
 const SCAN: &str =
     "write it with `ssh-keyscan HOST > FILE`, and compare the keys with those that the forge publishes";
 
-/// Variables with credentials.
+/// Variables that contain credentials.
 const CREDENTIALS: [&str; 2] = ["BERTH_TOKEN", "OTEL_EXPORTER_OTLP_HEADERS"];
 
 /// The flags of both roles.
@@ -74,7 +74,7 @@ pub(crate) struct CommonArgs {
 }
 
 impl CommonArgs {
-    /// Makes the parameters, if the flags are fit for that.
+    /// Makes the parameters, if the flags are valid.
     pub fn parameters(&self, name: &str, namespace: &str, role: Role) -> Result<Install, CommandError> {
         fits("--namespace", namespace, is_dns_label(namespace))?;
         if namespace == "default" || namespace.starts_with("kube-") {
@@ -116,7 +116,7 @@ impl CommonArgs {
         Ok(install)
     }
 
-    /// Reports whether the repository's credentials are a key.
+    /// Reports whether a key is used as the repository's credentials.
     pub fn has_key(&self) -> bool {
         self.remote.as_deref().and_then(|url| address(url).ok()).is_some_and(|(ssh, _)| ssh)
     }
@@ -207,7 +207,7 @@ impl CommonArgs {
         })
     }
 
-    /// Checks the address of a registry that a member reads. Its credentials are not those of a repository.
+    /// Checks the address of a registry that a member reads. It does not use a repository's credentials.
     fn registry_remote(&self, url: &str, role: &Role) -> Result<Remote, CommandError> {
         if matches!(role, Role::Hub(_)) {
             let error = CommandError::usage("a registry cannot be the remote of a hub, which needs Git");
@@ -227,7 +227,7 @@ impl CommonArgs {
         Ok(Remote { url: url.to_owned(), port: registry.map(|registry| registry.port), ..Remote::default() })
     }
 
-    /// Returns the variables that people add. None may stand for a flag, or hold a credential.
+    /// Returns the additional variables. None may replace a flag, or contain a credential.
     fn more_environment(&self, install: &Install) -> Result<BTreeMap<String, String>, CommandError> {
         let own = own_environment(install);
         let mut more = BTreeMap::new();
@@ -253,7 +253,7 @@ impl CommonArgs {
     }
 }
 
-/// Checks the address of a repository. Returns true for ssh, and the port where one is written.
+/// Checks the address of a repository. Returns true for ssh, and the port if the address has one.
 pub(super) fn address(url: &str) -> Result<(bool, Option<u16>), CommandError> {
     if shows_password(url) {
         return Err(CommandError::usage("a manifest must not hold a password")
@@ -269,7 +269,7 @@ pub(super) fn address(url: &str) -> Result<(bool, Option<u16>), CommandError> {
     Ok((ssh, authority.and_then(|it| it.rsplit_once(':')?.1.parse().ok())))
 }
 
-/// Returns the port of an address without its scheme. `None` if it has no host, or a port that is none.
+/// Returns the port of an address without its scheme. `None` if the host is missing or the port is invalid.
 pub(super) fn port_of(rest: &str, usual: u16) -> Option<u16> {
     let authority = rest.split('/').next().filter(|it| !it.is_empty())?;
     match authority.rsplit_once(':') {
@@ -281,7 +281,7 @@ pub(super) fn port_of(rest: &str, usual: u16) -> Option<u16> {
     }
 }
 
-/// Refuses a name that servers would refuse.
+/// Refuses a name that an API server would refuse.
 pub(super) fn fits(flag: &str, name: &str, fits: bool) -> Result<(), CommandError> {
     if fits {
         return Ok(());
@@ -290,7 +290,7 @@ pub(super) fn fits(flag: &str, name: &str, fits: bool) -> Result<(), CommandErro
     Err(error.hint("use lower-case letters, digits and dashes"))
 }
 
-/// Reports whether the kubelet would put another variable's value into a text.
+/// Reports whether the kubelet would insert another variable's value into a text.
 pub(super) fn has_reference(text: &str) -> bool {
     text.contains("$(")
 }
@@ -301,7 +301,7 @@ fn is_variable(name: &str) -> bool {
         || ["http_proxy", "https_proxy", "no_proxy"].contains(&name)
 }
 
-/// Returns the part of a variable that may be shown.
+/// Returns the part of a variable that can be shown.
 fn name_of(text: &str) -> &str {
     text.split('=').next().unwrap_or_default()
 }
@@ -352,7 +352,7 @@ pub(super) struct RegistryFlags {
 }
 
 impl RegistryFlags {
-    /// Returns the registry of a process: the one that a daemon publishes to, or the remote of a member.
+    /// Returns the registry of a process: a daemon publishes to it, a member reads from it.
     pub fn of(&self, role: &Role, remote: &str) -> Result<Option<Registry>, CommandError> {
         let url = match role {
             Role::Hub(hub) => hub.publish.as_deref(),

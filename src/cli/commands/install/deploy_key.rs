@@ -1,6 +1,7 @@
-//! The key with which pods get into the repository: made once, kept from then on, and its public part for the forge.
+//! The key by which pods access the repository: made once and then kept, with its public part for the forge.
 //!
-//! The private part goes into a Secret of the cluster, or into one file that only its owner may read. Nothing prints it.
+//! The private part is stored in a Secret of the cluster, or in a file that only its owner can read. It is never
+//! printed.
 
 use std::path::Path;
 
@@ -18,21 +19,21 @@ use berth_git::deploy_key::DeployKey;
 use berth_git::signature::Signer;
 use berth_member::apply::{Applied, Applier};
 
-/// The file with the private key, which the kustomization leaves out.
+/// The file with the private key. The kustomization omits it.
 pub(super) const FILE: &str = "deploy-key.yaml";
 
-/// The public part of a key, as a line of `authorized_keys`. `None` if the Secret has a key of a kind that berth does
-/// not make.
+/// The public part of a key, as a line of `authorized_keys`. `None` if the Secret contains another kind of key than
+/// berth makes.
 pub(super) type Public = Option<String>;
 
-/// Returns the key of the folder's file. Makes both where there are none.
+/// Returns the key in the folder's file. Makes both if they are missing.
 pub(super) fn in_folder(install: &Install, secret: &str, dir: &Path) -> Result<Public, CommandError> {
     let path = dir.join(FILE);
     let text = |private: &str| text_of(&[], &[deploy_key_secret(install, secret, private)]);
     let Ok(before) = std::fs::read(&path) else {
         let key = generate(install)?;
         files::write_private(&path, text(&key.private))?;
-        // Where the folder is in a repository of Git, the key stays out of it.
+        // In a Git repository, the key must not be committed.
         let ignore = dir.join(".gitignore");
         if ignore.symlink_metadata().is_err() {
             files::write_new(&ignore, format!("{FILE}\n"))?;
@@ -53,7 +54,7 @@ pub(super) fn in_folder(install: &Install, secret: &str, dir: &Path) -> Result<P
     }
 }
 
-/// Returns the key of the cluster's Secret, and what became of the Secret. Makes both where there are none.
+/// Returns the key in the cluster's Secret, and the effect on the Secret. Makes both if they are missing.
 pub(super) fn in_cluster(
     install: &Install,
     secret: &str,
@@ -68,7 +69,7 @@ pub(super) fn in_cluster(
         if done == Applied::Created {
             return Ok((Some(line(install, &key.public)), done, object));
         }
-        // Somebody else was a moment faster.
+        // Somebody else created the Secret first.
         live = cluster.get(&object)?;
     }
     let encoded = live.as_ref().and_then(|live| live.pointer("/data/key")?.as_str());
@@ -93,7 +94,7 @@ fn line(install: &Install, public: &berth_git::signature::PublicKey) -> String {
     format!("{} {}", public.line(), comment(install))
 }
 
-/// Returns the comment by which people know the key at the forge.
+/// Returns the comment that identifies the key at the forge.
 fn comment(install: &Install) -> String {
     match &install.role {
         Role::Hub(_) => format!("{}/{}", install.namespace, install.name),
@@ -101,7 +102,7 @@ fn comment(install: &Install) -> String {
     }
 }
 
-/// Prints the public key, and what to do with it.
+/// Prints the public key, and the steps to add it.
 pub(super) fn tell(install: &Install, public: &Public, ui: &Ui) {
     let Some(public) = public else {
         return ui.status("the Secret has a key that berth did not make: see that the forge knows it");

@@ -1,13 +1,13 @@
-//! The page of a forge on which a deploy key is added.
+//! The pages of forges on which a deploy key is added.
 
-/// One sort of forge.
+/// One kind of forge.
 struct Forge {
     name: &'static str,
-    /// The public servers of this sort.
+    /// The public servers of this kind.
     hosts: &'static [&'static str],
     /// The path below the repository's page.
     page: &'static str,
-    /// The box that gives the right to write.
+    /// The checkbox that grants write access.
     right: &'static str,
 }
 
@@ -32,7 +32,7 @@ const FORGES: [Forge; 3] = [
     },
 ];
 
-/// Returns a line for each forge that the server may be: the page, and the box to tick.
+/// Returns a line for each forge that the server may be: the page, and the checkbox.
 pub(super) fn places(url: &str) -> Vec<String> {
     let Some((host, path)) = host_and_path(url) else { return Vec::new() };
     let known = FORGES.iter().find(|forge| forge.hosts.contains(&host.as_str()));
@@ -44,7 +44,7 @@ pub(super) fn places(url: &str) -> Vec<String> {
     forges.iter().map(line).collect()
 }
 
-/// Returns the host without user and port, and the repository's path as its page has it.
+/// Returns the host without user and port, and the path of the repository's page.
 fn host_and_path(url: &str) -> Option<(String, String)> {
     let (authority, path) = match url.split_once("://") {
         Some((_, rest)) => rest.split_once('/')?,
@@ -59,7 +59,7 @@ fn host_and_path(url: &str) -> Option<(String, String)> {
     Some((host, path.strip_suffix(".git").unwrap_or(path).to_owned()))
 }
 
-/// Returns the host of the pages, where ssh has one of its own.
+/// Returns the host of the web pages, if ssh has another one.
 fn public_host(host: &str) -> &str {
     match host {
         "ssh.github.com" => "github.com",

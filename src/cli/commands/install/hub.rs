@@ -9,7 +9,7 @@ use crate::process::exit::{CommandError, Outcome, refuse_flags};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
 use berth_git::is_valid_ref;
 
-/// The longest name to which `-trust` can be added.
+/// The longest name that still allows the suffix `-trust`.
 const LONGEST: usize = 57;
 
 /// Install the daemon that publishes the fleet

@@ -1,4 +1,4 @@
-//! `berth install member`: a syncer, with rights for the kinds that its cluster gets.
+//! `berth install member`: a syncer, with rights for the kinds in its cluster's folder.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,7 +28,7 @@ use berth_member::sync::cluster_folder::{self, FolderError};
 use berth_member::sync::desired;
 use berth_member::sync::override_objects::OverrideObjects;
 
-/// The longest name of a fleet that is its objects' name, too.
+/// The longest name of a fleet that can also name its objects.
 const LONGEST: usize = 50;
 
 /// Install the syncer of a member in its own cluster
@@ -84,7 +84,7 @@ pub(crate) struct MemberArgs {
 }
 
 impl MemberArgs {
-    /// Refuses what only berth's own member can do.
+    /// Refuses flags that only berth's own member supports.
     fn check_reporter(&self) -> Result<(), CommandError> {
         if !self.reporter.is_given() {
             return Ok(());
@@ -108,7 +108,7 @@ impl MemberArgs {
         }
         let port = url.strip_prefix("https://").and_then(|rest| port_of(rest, 443));
         let Some(port) = port.filter(|_| !shows_password(url) && !has_reference(url)) else {
-            // It may hold a password.
+            // The address may contain a password.
             return Err(CommandError::usage("the address of --status-post cannot be used")
                 .hint("write it as `https://berth.example.com/status`"));
         };
@@ -149,7 +149,7 @@ pub(super) fn cmd_member(args: &MemberArgs, ui: &Ui) -> Outcome {
     };
     let parameters =
         |member| args.common.parameters(&record_name(&args.fleet), &args.namespace, Role::Member(member));
-    // Faulty flags are told before anything is read.
+    // Faulty flags are reported before anything is read.
     parameters(member.clone())?;
     if args.cluster_role.is_none() {
         member.kinds = match args.kinds.as_slice() {
@@ -160,7 +160,7 @@ pub(super) fn cmd_member(args: &MemberArgs, ui: &Ui) -> Outcome {
     place(&parameters(member)?, &args.place, ui)
 }
 
-/// The kinds that people name.
+/// Parses the kinds that the user names.
 fn named(kinds: &[String]) -> Result<BTreeSet<Resource>, CommandError> {
     let known = Resources::default();
     let named = kinds.iter().map(|name| {
@@ -181,7 +181,7 @@ fn named(kinds: &[String]) -> Result<BTreeSet<Resource>, CommandError> {
     named.collect()
 }
 
-/// The kinds of the cluster's folder, as it is published and as it will be.
+/// Returns the kinds in the cluster's folder, as published and as it will be.
 fn of_folder(repo: &Path, cluster: &str) -> Result<BTreeSet<Resource>, CommandError> {
     let tree = WorkingTree::read(repo)?;
     let (_, known) = tree.types();
@@ -206,7 +206,7 @@ fn resource(group: &str, plural: &str) -> Resource {
     Resource { group: group.to_owned(), plural: plural.to_lowercase() }
 }
 
-/// The kinds in the folder that is published for the cluster, if one is: what is there may have to go.
+/// Returns the kinds in the cluster's published folder, if any: the member may have to prune their objects.
 fn published(repo: &Path, cluster: &str) -> Result<BTreeSet<(String, String)>, CommandError> {
     let Ok(repo) = Repo::open(repo) else { return Ok(BTreeSet::new()) };
     match cluster_folder::fetch(&repo, &Refs::default(), cluster) {

@@ -1,4 +1,4 @@
-//! `berth install`: everything that runs a daemon or a syncer in a cluster, as files or applied there.
+//! `berth install`: everything that runs a daemon or a syncer in a cluster, written as files or applied.
 
 mod application_set;
 mod common;

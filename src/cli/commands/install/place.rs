@@ -1,4 +1,4 @@
-//! The manifests' way into a folder, onto stdout, or into a cluster.
+//! Writes the manifests to a folder or to stdout, or applies them to a cluster.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use berth_base::yaml::emit;
 use berth_member::apply::{Applier, ApplyError};
 use berth_member::live::Access;
 
-/// The first line of each file. Only files that begin with it are overwritten.
+/// The first line of each file. Only files with it are overwritten.
 const MARK: &str = "# Made by berth install";
 
 const KUSTOMIZATION: &str = "kustomization.yaml";
@@ -109,7 +109,7 @@ fn apply(install: &Install, args: &PlaceArgs, files: &[File], ui: &Ui) -> Result
         for object in &file.objects {
             say(cluster.apply(object)?.word(), object);
         }
-        // The Secret comes after its namespace, and before the pods that mount it.
+        // The Secret must come after its namespace, and before the pods that mount it.
         if let Some(secret) =
             install.remote.secret.as_ref().filter(|_| install.remote.deploy_key && index == 0)
         {
@@ -155,7 +155,7 @@ pub(super) fn text_of(about: &[String], objects: &[Json]) -> String {
     head + &objects.join("---\n")
 }
 
-/// Writes a file that is new, or was made so before.
+/// Writes a file if it is new or carries the mark.
 fn put(path: &Path, text: &str) -> Result<(), CommandError> {
     match std::fs::read(path) {
         Ok(before) if before == text.as_bytes() => Ok(()),

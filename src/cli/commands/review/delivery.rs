@@ -1,4 +1,4 @@
-//! A review's verdict → the forge's comment and status, annotations, the runner's summary, and files.
+//! Delivers a review's verdict: the forge's comment and status, annotations, the runner's summary, and files.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -44,10 +44,10 @@ pub(crate) enum Annotations {
     Never,
 }
 
-/// The most bytes of a step's summary, which GitHub refuses as a whole where it is longer.
+/// The size limit of a step's summary. GitHub refuses a longer one completely.
 const LONGEST_SUMMARY: u64 = 1 << 20;
 
-/// Tells a review everywhere. A place that fails is reported and keeps no other from being told.
+/// Delivers a review to all places. A failed delivery is reported and does not stop the others.
 pub(super) fn deliver(args: &DeliveryArgs, found: &Found, verdict: &Verdict, fleet: &str, ui: &Ui) -> Exit {
     if let Some(lines) = &verdict.lines
         && args.wants_commands(&found.variables)
@@ -130,8 +130,8 @@ impl DeliveryArgs {
     }
 }
 
-/// Reports whether a later commit was pushed, whose own review the comment must go on telling. Where the forge does
-/// not say, the requests for the comment fail with a reason.
+/// Reports whether a later commit was pushed, whose own review must not be overwritten. If the forge does not answer,
+/// the requests for the comment fail with a reason.
 fn has_later(client: &Client, pull_request: &PullRequest, ui: &Ui) -> bool {
     let has_later = client.head_commit().is_ok_and(|head| head != pull_request.head_commit);
     if has_later {
@@ -148,7 +148,7 @@ fn words(written: Written) -> &'static str {
     }
 }
 
-/// A missing right is no failure: nothing that a CI run could do gives it.
+/// Reports a failed delivery. A missing right is no failure, since nothing in a CI run can grant it.
 fn failure(what: &str, error: ForgeError, ui: &Ui) -> Option<CommandError> {
     if matches!(error, ForgeError::NoRight { .. }) {
         ui.status(&format!("no {what}: {error}"));
@@ -158,7 +158,7 @@ fn failure(what: &str, error: ForgeError, ui: &Ui) -> Option<CommandError> {
     Some(CommandError { message: format!("the {what} is not written: {}", error.message), ..error })
 }
 
-/// Appends to the summary of the job's step, which GitHub, Gitea and Forgejo show beside its log.
+/// Appends to the summary of the job's step, which GitHub, Gitea and Forgejo show next to its log.
 fn summarise(variables: &Variables, markdown: &str, ui: &Ui) -> Result<(), CommandError> {
     let Some(path) = variables.get("GITHUB_STEP_SUMMARY").filter(|path| !path.is_empty()) else {
         return Ok(());

@@ -1,8 +1,8 @@
-//! `berth review`: a pull request's plan, told where people review it.
+//! `berth review`: reports a pull request's plan where people review it.
 //!
-//! - [`pull_request`]: flags and the environment of a CI run → the pull request and its revisions.
-//! - [`verdict`]: a plan, or why there is none → a verdict with all its forms.
-//! - [`delivery`]: the verdict → the forge's comment and status, the runner's summary, files.
+//! - [`pull_request`]: the pull request and its revisions, from flags and the environment of a CI run. [`verdict`]:
+//!   the verdict on a plan or on an error, in all its forms. [`delivery`]: delivers the verdict to the forge, the
+//!   runner and files.
 
 mod delivery;
 mod pull_request;
@@ -66,11 +66,11 @@ pub(crate) fn cmd_review(args: &ReviewArgs, ui: &Ui, verbose: u8) -> Outcome {
     let verdict = verdict.with_line(found.pull_request.as_ref().filter(|_| args.previews).and_then(preview));
     let key = args.step.trust.fleet().unwrap_or_default();
     let failures = delivery::deliver(&args.delivery, &found, &verdict, &key, ui);
-    // The verdict matters more than a forge that is down.
+    // The verdict matters more than an unreachable forge.
     Ok(if verdict.exit == Exit::Done { failures } else { verdict.exit })
 }
 
-/// Links the preview of a branch. A fork's branch has none.
+/// Returns the name of a branch's preview. A fork's branch has none.
 fn preview(pull_request: &PullRequest) -> Option<String> {
     let branch = pull_request.head_branch.as_ref().filter(|_| !pull_request.is_fork)?;
     let refs = Refs::default();
@@ -95,7 +95,7 @@ fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Verdic
     Ok(Verdict::of(&planned, &report, &args.fail_on))
 }
 
-/// Warns of a change of the fleet's own settings, which say what is read and how strictly.
+/// Warns about a change of the fleet's settings, which define the files to read and how strictly.
 fn edited_settings(repo: &Repo, asked: &Asked) -> Result<Option<Diagnostic>, CommandError> {
     let Some(base) = &asked.base else { return Ok(None) };
     let before = read_file_at(repo, base.commit, CONFIG_PATH)?;

@@ -1,4 +1,4 @@
-//! Flags and the environment of a CI run → the pull request, a token for its forge, and the revisions to plan.
+//! Finds the pull request, its forge's token and the revisions to plan, from flags and the environment of a CI run.
 
 use std::path::{Path, PathBuf};
 
@@ -37,11 +37,11 @@ pub(crate) struct ForgeArgs {
     token_file: Option<PathBuf>,
 }
 
-/// The facts that flags and the environment give.
+/// The values from flags and environment.
 #[derive(Debug)]
 pub(super) struct Found {
     pub variables: Variables,
-    /// The pull request, where this is a CI run for one or flags name one.
+    /// The pull request of this CI run, or the one that flags name.
     pub pull_request: Option<PullRequest>,
     pub token: Option<Token>,
 }
@@ -83,7 +83,7 @@ impl ForgeArgs {
         })
     }
 
-    /// Finds the two sides in the clone.
+    /// Finds both sides of the pull request in the clone.
     pub fn revisions(
         &self,
         found: &Found,
@@ -106,7 +106,7 @@ impl ForgeArgs {
     }
 }
 
-/// The base branch, as this clone has it from its remote.
+/// Returns the base branch, as fetched from the clone's remote.
 fn branch(repo: &Repo, located: &LocatedState, branch: &str) -> Result<Revision, CommandError> {
     let usual = repo.remote_for(repo.head_branch()?.as_deref())?;
     let remote = located.remote.clone().or(usual);
@@ -120,7 +120,7 @@ fn branch(repo: &Repo, located: &LocatedState, branch: &str) -> Result<Revision,
     Err(current_state::cut_off(repo, remote.as_deref(), branch)?.into())
 }
 
-/// The pull request's head, which is never checked out: its files are read from Git.
+/// Returns the pull request's head. Its files are read from Git and never checked out.
 fn head(repo: &Repo, located: &LocatedState, pull_request: &PullRequest) -> Result<Revision, CommandError> {
     let sign = if pull_request.forge == Forge::GitLab { '!' } else { '#' };
     let name = format!("{sign}{}", pull_request.number);

@@ -1,4 +1,4 @@
-//! A plan, or the reason why there is none → a verdict, with all its forms.
+//! The verdict on a plan, or on an error without one, in all its forms.
 
 use serde_json::Value as Json;
 
@@ -12,14 +12,14 @@ use berth_forge::State;
 pub(super) struct Verdict {
     pub exit: Exit,
     pub state: State,
-    /// One line.
+    /// A title of one line.
     pub title: String,
     pub markdown: String,
-    /// The forms that only a plan has.
+    /// The forms that exist only with a plan.
     pub lines: Option<Lines>,
 }
 
-/// Faults and effects on the lines they are about.
+/// Problems and effects at the lines that they concern.
 #[derive(Debug)]
 pub(super) struct Lines {
     pub workflow_commands: String,
@@ -32,7 +32,7 @@ impl Verdict {
         let exit = planned.exit(fail_on);
         let state = match exit {
             Exit::Done => State::Success,
-            // An approval is all that is missing.
+            // Only an approval is missing.
             Exit::Held if planned.refused.is_empty() => State::Pending,
             _ => State::Failure,
         };
@@ -55,7 +55,7 @@ impl Verdict {
         self
     }
 
-    /// A comment of an earlier commit must not stay where this one has no plan.
+    /// Makes a verdict from an error, because an earlier commit's comment must not stay.
     pub fn of_error(error: &CommandError) -> Verdict {
         let state = if error.exit == Exit::Faulty { State::Failure } else { State::Error };
         let title = error.message.lines().next().unwrap_or_default().to_owned();

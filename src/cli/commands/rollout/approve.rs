@@ -1,4 +1,4 @@
-//! `berth rollout approve`: a staged rollout that waits for a person goes on.
+//! `berth rollout approve`: approves a gate at which a staged rollout waits for a person.
 
 use serde_json::json;
 
@@ -70,7 +70,7 @@ pub(crate) fn cmd_approve(args: &ApproveArgs, ui: &Ui) -> Outcome {
         None => stages.iter().flat_map(|stage| stage.gates()).collect(),
     };
     let gate = match (choose(&gates, args), args.stage.is_none() && args.task.is_none()) {
-        // Where several could be meant, the one that the rollout waits at is.
+        // If several gates match, choose the one at which the rollout waits.
         (Err(error), true) => progress.and_then(|progress| progress.waits_at()).ok_or(error)?,
         (chosen, _) => chosen?,
     };
@@ -99,7 +99,7 @@ pub(crate) fn cmd_approve(args: &ApproveArgs, ui: &Ui) -> Outcome {
     order.carry_out(&steered, &args.order, ui)
 }
 
-/// Returns the progress of the published rollout that an approval is for, with the tasks that it asks for now.
+/// Returns the progress of the published rollout to approve, with the tasks that it needs now.
 fn progress(
     steered: &Steered,
     args: &ApproveArgs,
@@ -122,7 +122,7 @@ fn progress(
     }))
 }
 
-/// Returns the one gate that is meant.
+/// Returns the only matching gate.
 fn choose(gates: &[StageGate], args: &ApproveArgs) -> Result<StageGate, CommandError> {
     let is_meant = |gate: &&StageGate| {
         args.stage.as_ref().is_none_or(|stage| *stage == gate.stage)

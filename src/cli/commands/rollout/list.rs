@@ -1,4 +1,4 @@
-//! `berth rollout list` and `berth rollout show`: how far the rollouts of workloads are, and why they wait.
+//! `berth rollout list` and `berth rollout show`: the progress of rollouts, and the reasons why they wait.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! `berth rollout next`: one step of every rollout, on given facts.
+//! `berth rollout next`: the next step of every rollout, for given facts.
 
 use std::path::PathBuf;
 
@@ -104,7 +104,7 @@ fn part(next: &NextStep<'_>, ui: &Ui) -> String {
     text + &table(&["CLUSTER", "ANSWER", "REASON"], &rows, ui)
 }
 
-/// The line of one cluster; none for a copy that is no longer wanted and about which nothing is to be said.
+/// Returns the line of one cluster; `None` for an unwanted copy without anything to report.
 fn row(turn: &Turn<'_>, next: &NextStep<'_>) -> Option<Vec<String>> {
     let (step, cluster) = (&next.step, turn.cluster);
     let status = turn.health.word().to_owned();

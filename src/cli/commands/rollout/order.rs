@@ -1,5 +1,5 @@
-//! The common part of the commands that steer a rollout: finds the workload and the policy that is for it alone,
-//! edits that policy or makes it, and commits the edit where asked.
+//! Shared by the commands that steer a rollout: finds the workload and its own policy, edits or creates the policy,
+//! and commits the edit if requested.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -72,10 +72,10 @@ pub(super) struct Steered {
 /// A document of a working tree.
 pub(super) type Document<'t> = (&'t Arc<str>, &'t Found);
 
-/// An edit and its words.
+/// An edit with its description.
 #[derive(Debug, Default)]
 pub(super) struct Order {
-    /// Empty where there is nothing to change.
+    /// Empty if nothing changes.
     pub edits: Vec<Edit>,
     /// Such as `paused`.
     pub effect: String,
@@ -102,7 +102,7 @@ impl Steered {
         Ok(Steered { tree, key })
     }
 
-    /// Returns the policy whose only pattern spells out this workload, with its document.
+    /// Returns the policy whose only pattern names exactly this workload, with its document.
     pub fn own_policy(&self) -> Option<(&RolloutPolicy, Document<'_>)> {
         let fleet = &self.tree.loaded.fleet;
         fleet.policies_of(&self.key).into_iter().find_map(|policy| {
@@ -122,7 +122,7 @@ impl Steered {
         self.tree.objects().find(|(_, found)| is_meant(found))
     }
 
-    /// Sets a field of the workload's own policy, which is made if there is none.
+    /// Sets a field of the workload's own policy, which is created if it is missing.
     pub fn set(&self, args: &OrderArgs, path: &[Step], value: &Json) -> Result<Edit, CommandError> {
         let Some((_, (file, found))) = self.own_policy() else { return self.new_policy(args, path, value) };
         let text = edit::set(self.tree.text(file)?, found.document, &found.path_to(path), value);
@@ -130,7 +130,7 @@ impl Steered {
         Ok(Edit { path: file.to_string(), text: Some(text) })
     }
 
-    /// Takes a field out of the workload's own policy, and the policy if it then says nothing.
+    /// Removes a field of the workload's own policy, and the policy if it becomes empty.
     pub fn remove(&self, field: &str) -> Result<Vec<Edit>, CommandError> {
         let Some((_, (file, found))) = self.own_policy() else { return Ok(Vec::new()) };
         let spec = found.node.get("spec").map(|node| &node.value);
@@ -179,7 +179,7 @@ impl Steered {
 }
 
 impl Order {
-    /// Checks the edits, writes them, commits them where asked, and says so.
+    /// Checks the edits, writes them, commits them if requested, and reports the effect.
     pub fn carry_out(self, steered: &Steered, args: &OrderArgs, ui: &Ui) -> Outcome {
         let tree = &steered.tree;
         let (_, new_errors) = tree.check(&self.edits);
@@ -234,7 +234,7 @@ impl Order {
     }
 }
 
-/// Refuses files with changes that are not committed: they would be part of the commit.
+/// Refuses files with uncommitted changes, which would become part of the commit.
 pub(super) fn require_committed(root: &Path, paths: &[&str]) -> Result<(), CommandError> {
     let status = git(root, &[&["status", "--porcelain", "--"], paths].concat())?;
     let changed: Vec<&str> = status.lines().filter_map(|line| line.get(3..)).collect();
@@ -245,7 +245,7 @@ pub(super) fn require_committed(root: &Path, paths: &[&str]) -> Result<(), Comma
     Err(CommandError::usage(message).hint("commit them first, or leave `--commit` out"))
 }
 
-/// Commits these files and no others; returns the commit's short id.
+/// Commits only these files. Returns the commit's short id.
 pub(super) fn commit(root: &Path, paths: &[&str], message: &str) -> Result<String, CommandError> {
     let done = git(root, &[&["add", "--"], paths].concat())
         .and_then(|_| git(root, &[&["commit", "-q", "-m", message, "--only", "--"], paths].concat()))

@@ -1,4 +1,4 @@
-//! `berth rollout pause` and `berth rollout resume`: no cluster is told anything new of a workload for a while.
+//! `berth rollout pause` and `berth rollout resume`: stop and resume assigning releases of a workload to clusters.
 
 use serde_json::json;
 
@@ -80,7 +80,7 @@ pub(crate) fn cmd_resume(args: &ResumeArgs, ui: &Ui) -> Outcome {
         return Err(CommandError::usage(message).hint(hint));
     }
     let is_paused_here = own.is_some_and(|policy| policy.paused.is_some());
-    // One file may hold both: one edit at a time.
+    // One file may contain both, so only one edit is made at a time.
     let edits = match stopped {
         _ if is_paused_here => steered.remove("paused")?,
         Some(run) => vec![set_state(&steered, run, RunState::Run)?],

@@ -101,11 +101,11 @@ pub(crate) fn cmd_restart(args: &RestartArgs, ui: &Ui) -> Outcome {
 /// The release that an order is about.
 pub(super) struct Meant {
     pub release: u64,
-    /// The last good release, where it is known.
+    /// The last good release, if it is known.
     good: Option<u64>,
 }
 
-/// Adds a record about one release to a list of the workload's own policy. Records that say nothing any more go.
+/// Adds a record about one release to a list of the workload's own policy. Removes outdated records.
 pub(super) fn append(
     steered: &Steered,
     args: &OrderArgs,
@@ -131,7 +131,7 @@ pub(super) fn append(
     Ok(Edit { text: edit.text.map(|text| without_old(steered, meant, text)), ..edit })
 }
 
-/// Returns the records that a list of the workload's own policy has.
+/// Returns the records in a list of the workload's own policy.
 fn records_in<'s>(steered: &'s Steered, field: &str) -> Option<&'s [Node]> {
     let (_, (_, found)) = steered.own_policy()?;
     match &found.node.get("spec")?.get(field)?.value {
@@ -140,8 +140,8 @@ fn records_in<'s>(steered: &'s Steered, field: &str) -> Option<&'s [Node]> {
     }
 }
 
-/// Takes the records out that are about releases from before the last good one, which never come again. A record
-/// with a comment stays: somebody wrote it.
+/// Removes records about releases before the last good one, which cannot return. Keeps a record with a comment,
+/// because a person wrote it.
 fn without_old(steered: &Steered, meant: &Meant, mut text: String) -> String {
     let Some(((policy, (_, found)), good)) = steered.own_policy().zip(meant.good) else { return text };
     let RolloutPolicy { approved, aborted, restarted, .. } = policy;
@@ -151,7 +151,7 @@ fn without_old(steered: &Steered, meant: &Meant, mut text: String) -> String {
         ("restarted", restarted.iter().map(|one| one.release).collect()),
     ];
     for (field, releases) in releases {
-        // A record that cannot be read is in the file alone.
+        // An unreadable record exists only in the file.
         if records_in(steered, field).is_none_or(|items| items.len() != releases.len()) {
             continue;
         }
@@ -168,14 +168,14 @@ fn without_old(steered: &Steered, meant: &Meant, mut text: String) -> String {
     text
 }
 
-/// Reports whether the lines that go, or the one above them, hold a comment.
+/// Reports whether the removed lines, or the line above them, contain a comment.
 fn has_comment(before: &str, after: &str) -> bool {
     let start = before.lines().zip(after.lines()).take_while(|(before, after)| before == after).count();
     let count = before.lines().count().saturating_sub(after.lines().count());
     before.lines().skip(start.saturating_sub(1)).take(count + 1).any(|line| line.contains('#'))
 }
 
-/// Returns the release that is meant: the one named, or the current one.
+/// Returns the release of the order: the one that it names, or the current one.
 pub(super) fn released(
     steered: &Steered,
     args: &OrderArgs,
@@ -190,7 +190,7 @@ pub(super) fn released(
     Ok(Meant { release, good })
 }
 
-/// Returns the workload's releases as the rendered branch has them. An order that names its release needs no record.
+/// Returns the workload's releases on the rendered branch. An order that names its release needs none.
 pub(super) fn recorded(
     steered: &Steered,
     args: &OrderArgs,

@@ -28,7 +28,7 @@ pub(super) fn set_state(steered: &Steered, run: &Run, state: RunState) -> Result
     Ok(Edit { path: file.to_string(), text: Some(text) })
 }
 
-/// Approves a gate of a run: in the request that there is, or in a new one.
+/// Approves a gate of a run, in the existing request or in a new one.
 pub(super) fn approve(
     steered: &Steered,
     args: &OrderArgs,

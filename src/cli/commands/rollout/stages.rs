@@ -1,4 +1,4 @@
-//! `berth rollout stages`: the stages of a staged run, with the clusters of each in order.
+//! `berth rollout stages`: the stages of a staged run, with their clusters in order.
 
 use serde::Serialize;
 
@@ -63,7 +63,7 @@ pub(super) fn cmd_stages(args: &StagesArgs, ui: &Ui) -> Outcome {
     Ok(exit_for(&diagnostics))
 }
 
-/// The run that is named, or the only one.
+/// Returns the run with this name, or the only one.
 fn find<'f>(fleet: &'f Fleet, wanted: Option<&str>) -> Result<&'f Run, CommandError> {
     let fits =
         |run: &&Run| wanted.is_none_or(|wanted| *run.key.name == *wanted || run.key.full_name() == wanted);
@@ -159,7 +159,7 @@ fn tasks_text(tasks: &[StageTask]) -> String {
     tasks.iter().map(text).collect::<Vec<_>>().join(", ")
 }
 
-/// A time such as `1h30m`.
+/// Writes a duration such as `1h30m`.
 fn duration(seconds: i64) -> String {
     let parts = [(seconds / 3600, "h"), (seconds % 3600 / 60, "m"), (seconds % 60, "s")];
     let shown =

@@ -1,4 +1,4 @@
-//! The record of a workload's releases, and the step that a pass would make now → how far its rollout is.
+//! The progress of a workload's rollout, from the record of its releases and the step that a pass would make now.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub(super) struct WorkloadLine {
     pub begun: Option<Timestamp>,
     pub good: Option<u64>,
     pub state: RolloutState,
-    /// Empty where there is nothing to explain.
+    /// Empty if nothing needs an explanation.
     pub reason: String,
     pub next: Option<Timestamp>,
     pub notes: BTreeSet<String>,
@@ -41,15 +41,15 @@ pub(super) struct ClusterLine {
     /// `None` for a cluster that has no copy yet.
     pub release: Option<u64>,
     pub report: Option<CopyReport>,
-    /// When it got the release, where it still has to report success.
+    /// The moment at which the cluster was assigned the release, while its success is not reported.
     pub told: Option<Timestamp>,
-    /// Not picked any more.
+    /// The placement no longer picks the cluster.
     pub leaving: bool,
     pub waits: Option<String>,
 }
 
 impl WorkloadLine {
-    /// Returns the rollout of a workload that goes step by step.
+    /// Returns the rollout of a workload, if it goes in steps.
     pub fn of(key: &Key, current: &State, built: &Built, now: Timestamp) -> Option<WorkloadLine> {
         let releases = current.releases.get(key).map(|releases| &**releases);
         let decision = current.decisions.get(key);
@@ -59,7 +59,7 @@ impl WorkloadLine {
         }
         let trace = built.rollouts.get(key);
         let orders = Orders::of(&built.fleet, key);
-        // The newest verdict is that of the step, which has read the members' reports.
+        // The newest verdict is that of the step, which has read the members' statuses.
         let views = releases.map(|releases| {
             [&built.state.facts, &current.facts].map(|facts| RolloutView { releases, facts })
         });
@@ -75,7 +75,7 @@ impl WorkloadLine {
             let has = releases.filter(|_| !pick.pending);
             let told = has.and_then(|has| has.assigned.get(name)).map(|told| told.at);
             let report = views.iter().flatten().find_map(|view| view.report(name));
-            // The pass that reads a report may give the cluster other copies in the same second.
+            // The pass that reads a status may assign the cluster other copies in the same second.
             let report = report.filter(|report| report.since != told || is_on_copies(name, report));
             ClusterLine {
                 cluster: name.to_owned(),
@@ -108,7 +108,7 @@ impl WorkloadLine {
         })
     }
 
-    /// The number of clusters that have the current release, and of all that are picked.
+    /// Returns the number of clusters with the current release, and of all picked ones.
     fn reached(&self) -> (usize, usize) {
         let picked = self.clusters.iter().filter(|cluster| !cluster.leaving);
         let reached =
@@ -138,12 +138,12 @@ impl ClusterLine {
         }
     }
 
-    /// The moment from which the health holds.
+    /// Returns the moment since which the health is unchanged.
     fn since(&self) -> Option<Timestamp> {
         self.report.as_ref().map_or(self.told, |report| report.since)
     }
 
-    /// The reason why the cluster waits, or its member's own words.
+    /// Returns the reason why the cluster waits, or its member's message.
     fn words(&self) -> String {
         let said = self.report.as_ref().map(|report| report.message.as_str()).filter(|said| !said.is_empty());
         let leaving = self.leaving.then_some("not picked any more");

@@ -1,4 +1,4 @@
-//! The clusters' folders → a container registry, after the Git publication and beside the passes.
+//! Publishes the clusters' folders to a container registry, after the Git publication and alongside the passes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,14 +25,14 @@ use berth_registry::publish::{Attach, Keep, Publisher, Round, wanted};
 
 /// The pauses after rounds that failed.
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
-/// The time after which the registry is looked at as a whole, since others may move tags.
+/// The interval of checking the whole registry, because others may move tags.
 const LOOK: Duration = Duration::from_secs(3_600);
 
-/// The place through which a running publisher gets other keys.
+/// The slot through which a running publisher gets new keys.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Successors(Arc<Mutex<Option<Successor>>>);
 
-/// The keys that count from now on, and who signs artifacts.
+/// The keys to trust from now on, and the attachments of artifacts.
 #[derive(Clone, Debug)]
 struct Successor {
     keys: Option<AllowedSigners>,
@@ -40,7 +40,7 @@ struct Successor {
 }
 
 impl Successors {
-    /// Lets the next round use the keys of these settings.
+    /// Makes the next round use the keys of these settings.
     pub(crate) fn set(&self, settings: &Settings, attach: Option<Arc<dyn Attach>>) {
         let successor = Successor { keys: settings.anchors.keys.clone(), attach };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(successor);
@@ -71,17 +71,17 @@ pub(crate) struct PublishArgs {
 }
 
 impl PublishArgs {
-    /// Returns the registry that is named, if one is. Connects to nothing yet.
+    /// Returns the registry set by the flag, if any. Connects to nothing yet.
     pub(crate) fn named(&self) -> Result<Option<Registry>, CommandError> {
         self.publish.as_deref().map(|url| self.registry_at(url)).transpose()
     }
 
-    /// Returns the registry at an address, reached with these flags.
+    /// Returns the registry at an address, with the access from these flags.
     pub(crate) fn registry_at(&self, url: &str) -> Result<Registry, CommandError> {
         self.registry.registry(url)
     }
 
-    /// Reports whether a registry is named.
+    /// Reports whether a registry is set.
     pub(crate) fn is_wanted(&self) -> bool {
         self.publish.is_some()
     }
@@ -102,7 +102,7 @@ impl PublishArgs {
         }))
     }
 
-    /// Begins to publish beside the passes, if a registry is named.
+    /// Starts to publish alongside the passes, if a registry is set.
     pub(crate) fn start(
         &self,
         settings: &Settings,
@@ -139,7 +139,7 @@ impl PublishArgs {
         Ok(Some(publishing))
     }
 
-    /// Publishes what the registry lacks, and says what was done.
+    /// Publishes what the registry lacks, and reports the result.
     pub(crate) fn once(&self, settings: &Settings, attach: Option<Arc<dyn Attach>>, ui: &Ui) -> Outcome {
         let Some(publisher) = self.publisher(settings, attach)? else { return Ok(Exit::Done) };
         let wanted = wanted(&settings.repo, &settings.refs)?;
@@ -166,24 +166,24 @@ impl PublishArgs {
 type Outcome = Result<Exit, CommandError>;
 type Snapshot = BTreeMap<String, CommitId>;
 
-/// The daemon's side: it hears of passes, and never waits for the registry.
+/// The daemon's side: it passes on the results of passes, and never waits for the registry.
 #[derive(Debug)]
 pub(crate) struct Publishing {
     repo: PathBuf,
     refs: berth_git::protocol::Refs,
     leads: Arc<AtomicBool>,
-    /// A snapshot that the worker was too busy to take.
+    /// A snapshot that the busy worker has not taken yet.
     waiting: Option<Snapshot>,
     snapshots: SyncSender<Snapshot>,
 }
 
 impl Publishing {
-    /// Hears whether this daemon is the one of several that publishes.
+    /// Sets whether this daemon, one of several, publishes.
     pub(crate) fn leads(&self, leads: bool) {
         self.leads.store(leads, Ordering::SeqCst);
     }
 
-    /// Hears the end of a pass. Only then are the refs those that Git's remote has taken.
+    /// Handles the end of a pass. Only then has Git's remote accepted the refs.
     pub(crate) fn hear(&mut self, end: PassEnd<'_>) {
         match end {
             PassEnd::Done(_) => match wanted(&self.repo, &self.refs) {
@@ -201,19 +201,19 @@ impl Publishing {
     }
 }
 
-/// The thread that speaks with the registry.
+/// The thread that communicates with the registry.
 struct Worker {
     repo: PathBuf,
     publisher: Publisher,
     successors: Successors,
     numbers: RegistryNumbers,
     wanted: Snapshot,
-    /// What the registry has, as far as this process knows.
+    /// The folders in the registry, as far as this process knows.
     done: Snapshot,
-    /// The time of the last look at everything.
+    /// The time of the last check of everything.
     looked: Option<Instant>,
     failures: u32,
-    /// The failure that was logged last.
+    /// The last logged failure.
     told: Option<String>,
 }
 
@@ -267,7 +267,7 @@ impl Worker {
         self.failures = if went_well { 0 } else { self.failures.saturating_add(1) };
     }
 
-    /// Logs the first failure of a round, once for as long as it stays the same.
+    /// Logs the first failure of a round, unless it was logged last.
     fn tell(&mut self, round: &Round, behind: usize) {
         let Some(error) = round.failures.values().next() else {
             if self.told.take().is_some() {

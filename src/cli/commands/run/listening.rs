@@ -1,4 +1,4 @@
-//! The flags of a daemon that listens: for statuses that members send by POST, and for webhooks of forges.
+//! The flags of a daemon's listeners: for statuses that members send by POST, and for forges' webhooks.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_hub::daemon::status_posts::{Gatherer, SignersFile, StatusPosts};
 use berth_hub::daemon::webhooks::{SecretFile, Webhooks};
 
-/// The time for one exchange with the remote. Members wait for it.
+/// The time limit of an exchange with the remote, for which members wait.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Statuses by POST
@@ -31,7 +31,7 @@ pub(crate) struct StatusPostsArgs {
 }
 
 impl StatusPostsArgs {
-    /// Listens for as long as the process lives, if somebody wants that. `copy` is the working copy of the remote.
+    /// Listens while the process runs, if requested. `copy` is the working copy of the remote.
     pub fn listen(
         &self,
         remote: &RemoteArgs,
@@ -46,7 +46,7 @@ impl StatusPostsArgs {
             problem.hint("write a line for each member: CLUSTER namespaces=\"berth-status\" ssh-ed25519 …")
         })?;
         let (transport, copy) = status_remote.named().open_beside(remote, copy, "statuses", PATIENCE)?;
-        // Nobody asks who signed statuses, and a signature may cost a question to somebody else.
+        // The gathered commit needs no signature, which could cost a request to a signer.
         let identity = Identity { signer: None, ..identity.clone() };
         let gatherer = Gatherer::new(Box::new(transport), copy, &Refs::default().statuses, identity);
         let counts = meter.map(PassMeter::statuses).unwrap_or_default();
@@ -70,12 +70,12 @@ pub(crate) struct WebhookArgs {
 }
 
 impl WebhookArgs {
-    /// Returns the address and the file of secrets, if somebody wants webhooks.
+    /// Returns the address and the file of secrets, if webhooks are requested.
     pub fn given(&self) -> Option<(SocketAddr, &Path)> {
         self.webhook.zip(self.webhook_secret_file.as_deref())
     }
 
-    /// Listens for as long as the process lives, if somebody wants that.
+    /// Listens while the process runs, if requested.
     pub fn listen(&self, meter: Option<&PassMeter>) -> Result<Option<Webhooks>, CommandError> {
         let (Some(address), Some(file)) = (self.webhook, &self.webhook_secret_file) else { return Ok(None) };
         let secrets = SecretFile::new(file).map_err(|why| {

@@ -148,12 +148,12 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Reports whether the flags are those of one daemon of a remote.
+    /// Reports whether the flags are for a single daemon with a remote.
     pub(super) fn is_for_one_remote(&self) -> bool {
         self.remote.is_given() && !self.once && self.fleets.is_none()
     }
 
-    /// Returns who signs artifacts, if anybody does.
+    /// Returns the attestor that signs artifacts, if requested.
     fn attestor(
         &self,
         settings: &Settings,
@@ -166,12 +166,12 @@ impl RunArgs {
         self.artifact_signing.attestor(&self.signing, signer, &settings.refs.rendered, cancel)
     }
 
-    /// Publishes what the registry lacks, if one is named.
+    /// Publishes what the registry lacks, if one is set.
     fn publish_once(&self, settings: &Settings, cancel: &Cancel, ui: &Ui) -> Outcome {
         self.publish.once(settings, self.attestor(settings, cancel)?, ui)
     }
 
-    /// The remote, if one is named.
+    /// Returns the mirror of the remote, if one is set.
     fn mirror(&self, cancel: &Cancel) -> Result<Option<Mirror>, CommandError> {
         let Some((transport, copy)) = self.remote.open(self.repo.as_deref(), "run", cancel)? else {
             return Ok(None);
@@ -182,13 +182,13 @@ impl RunArgs {
     }
 }
 
-/// The settings of a daemon, and the files that they were read from.
+/// The settings of a daemon, and the files from which they are read.
 struct SettingsFiles<'a> {
     args: &'a RunArgs,
     settings: Settings,
-    /// The content of each file when it was read last.
+    /// The content of each file when last read.
     contents: Vec<Option<Vec<u8>>>,
-    /// Ends a program that signs.
+    /// Cancels a signing program.
     cancel: Cancel,
     successors: Successors,
 }
@@ -233,7 +233,7 @@ impl<'a> SettingsFiles<'a> {
         files.into_iter().flatten().map(|file| std::fs::read(file).ok()).collect()
     }
 
-    /// Reads the settings again, if a file changed. One that cannot be used is told once.
+    /// Reads the settings again if a file changed. Reports invalid settings only once.
     fn changed(&mut self) -> Result<Option<Settings>, String> {
         let contents = Self::contents(self.args);
         if contents == self.contents {
@@ -269,7 +269,7 @@ pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     run_once(args, ui, verbose)
 }
 
-/// Runs the daemon of one fleet until it is asked to stop. `ready` hears when the settings turned out usable.
+/// Runs the daemon of one fleet until it is asked to stop. Calls `ready` once the settings are known to be valid.
 pub(super) fn watch<T>(
     args: &RunArgs,
     stop: Stop,
@@ -308,7 +308,7 @@ pub(super) fn watch<T>(
     Ok(())
 }
 
-/// Makes one pass, and says what it did.
+/// Runs one pass, and reports its result.
 fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     let cancel = Cancel::default();
     let mut mirror = args.mirror(&cancel)?;
@@ -316,7 +316,7 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     let SettingsFiles { settings, .. } =
         SettingsFiles::read(args, mirror.as_ref().map(Mirror::path), &cancel, progress)?;
     if args.events.are_wanted() || args.notices.are_wanted() {
-        // The threads that write them tell their troubles in the log.
+        // The threads that write Events log their failures.
         let _logging = logging::start(&args.log, verbose, ui);
     }
     let events = args.events.start()?;
@@ -333,7 +333,7 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         ui.watching("reading the current state", || daemon::pass_once(&settings, now, mirror.as_mut()))?;
     let passed = match once {
         Once::Passed(passed, cache) => {
-            // The process ends soon: taking it apart would only take time.
+            // Freeing the cache is skipped, because the process ends soon.
             std::mem::forget(cache);
             passed
         }
@@ -374,7 +374,7 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     Ok(exit.worst(args.publish_once(&settings, &cancel, ui)?))
 }
 
-/// `Name <email>` with nothing that could break a commit's header.
+/// Reads `Name <email>`, without characters that could break a commit's header.
 pub(super) fn identity(text: &str) -> Result<Identity, String> {
     let wrong = || "write it as `Name <email>`".to_owned();
     let (name, rest) = text.split_once('<').ok_or_else(wrong)?;

@@ -1,4 +1,4 @@
-//! One message to a webhook of somebody else. Its address is a secret: everybody who knows it may write there.
+//! Posts one message to a webhook. Its address is a secret: anyone who knows it can post there.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use crate::process::exit::{CommandError, Exit};
 use berth_http::client::{Client, ClientError, PATIENCE, Request, Roots, header, retry_after, short_line};
 use berth_http::{PAUSES, Retry, Secret, with_retries};
 
-/// The characters of a failure's reason that are worth showing.
+/// The characters of a failure's reason that are shown.
 const LONGEST_REASON: usize = 200;
 
-/// The address of a webhook. Nothing prints it.
+/// The address of a webhook. It is never printed.
 #[derive(Clone, Debug)]
 pub(super) struct Hook {
     address: Secret,
@@ -49,7 +49,7 @@ impl HookError {
 }
 
 impl Hook {
-    /// Takes an address over `https`, or `http` on this machine. `None` for anything else.
+    /// Accepts an address over `https`, or over `http` on this machine. `None` for any other.
     pub fn new(address: &str) -> Option<Hook> {
         let address = address.trim();
         let is_local = || {
@@ -64,7 +64,7 @@ impl Hook {
         is_fit.then(|| Hook { address: Secret::new(address) })
     }
 
-    /// Posts a message. It is tried again while the other side is busy or away.
+    /// Posts a message. Retries while the server is busy or unreachable.
     pub fn post(&self, message: &Json) -> Result<(), HookError> {
         with_retries(PAUSES, || self.try_post(message), HookError::retry)
     }

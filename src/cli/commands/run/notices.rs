@@ -1,4 +1,4 @@
-//! The ends of passes → messages to people: a webhook, a chat, the commit status of the source.
+//! Sends messages to people about passes: to a webhook, a chat, and the commit status of the source.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -75,16 +75,16 @@ enum Topic {
     Failures,
 }
 
-/// The passes that fail before anybody is told.
+/// The number of failing passes before a message.
 const PATIENCE: u32 = 3;
-/// The most messages that wait for the other side.
+/// The number of messages that may wait.
 const MOST_WAITING: usize = 256;
-/// The time that a process which ends leaves for what still waits.
+/// The time that an ending process leaves for unsent messages.
 const LAST_CHANCE: Duration = Duration::from_secs(10);
 /// The most workloads that a message names.
 const SHOWN: usize = 5;
 
-/// Something that people are told.
+/// A message to people.
 #[derive(Clone, Debug, PartialEq)]
 struct Notice {
     topic: Topic,
@@ -92,14 +92,14 @@ struct Notice {
     facts: Json,
 }
 
-/// Something to be sent.
+/// An item to send.
 #[derive(Debug)]
 enum Message {
     Notice(Notice),
     Status(CommitId, Status),
 }
 
-/// The messages that were sent last.
+/// The content of the last messages.
 #[derive(Debug, Default)]
 struct Told {
     held: BTreeSet<String>,
@@ -107,7 +107,7 @@ struct Told {
     status: Option<(CommitId, Status)>,
 }
 
-/// Tells people until it is dropped.
+/// Sends messages until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Notices {
     topics: Vec<Topic>,
@@ -122,7 +122,7 @@ impl NoticeArgs {
         self.notify_file.is_some() || self.status_repository.is_some()
     }
 
-    /// Begins to tell, if somebody wants that.
+    /// Starts sending, if requested.
     pub(crate) fn start(&self) -> Result<Option<Notices>, CommandError> {
         let status = match (&self.status_repository, self.forge, &self.forge_token_file) {
             (Some(name), Some(forge), Some(token)) => {
@@ -152,7 +152,7 @@ impl NoticeArgs {
 }
 
 impl Notices {
-    /// Tells of the end of a pass.
+    /// Sends messages about the end of a pass.
     pub(crate) fn tell(&mut self, end: PassEnd<'_>) {
         let mut notices = self.told.notices(end);
         notices.retain(|notice| self.topics.contains(&notice.topic));
@@ -169,7 +169,7 @@ impl Notices {
 }
 
 impl Drop for Notices {
-    /// Waits a little for what is not sent yet.
+    /// Waits a short time for unsent messages.
     fn drop(&mut self) {
         self.queue = None;
         if self.ended.recv_timeout(LAST_CHANCE) == Err(RecvTimeoutError::Timeout) {
@@ -179,7 +179,7 @@ impl Drop for Notices {
 }
 
 impl Told {
-    /// Finds what is new at the end of a pass.
+    /// Finds the news at the end of a pass.
     fn notices(&mut self, end: PassEnd<'_>) -> Vec<Notice> {
         let why = match end {
             PassEnd::Done(passed) => {
@@ -235,8 +235,8 @@ impl Told {
         Some(Notice { topic: Topic::Held, text, facts })
     }
 
-    /// The status of the source commit, where it is another one than the last. How many members are in sync counts at a
-    /// publication and once all are: forges keep a limited number of statuses.
+    /// Returns the status of the source commit, if it changed. The number of synced members counts only at a
+    /// publication and when all are in sync, because forges keep a limited number of statuses.
     fn status(&mut self, passed: &PassResult) -> Option<Message> {
         let standing = &passed.standing;
         let (in_sync, clusters) = (standing.in_sync, standing.clusters);
@@ -280,7 +280,7 @@ impl Notice {
     fn in_form(&self, form: Form) -> Json {
         let text = harmless_line(&self.text);
         match form {
-            // Text between these becomes a link or a mention there.
+            // Text between these characters would become a link or a mention.
             Form::Slack => {
                 let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
                 json!({"text": format!("berth: {text}")})
@@ -302,7 +302,7 @@ impl Notice {
     }
 }
 
-/// The other side, on a thread of its own.
+/// The sending thread.
 struct Sender {
     hook: Option<PathBuf>,
     form: Form,

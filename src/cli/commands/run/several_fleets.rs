@@ -1,7 +1,7 @@
-//! `berth run --fleets`: the daemons of several fleets in one process, each on a thread of its own.
+//! `berth run --fleets`: the daemons of several fleets in one process, each on its own thread.
 //!
-//! A fleet whose flags, files or remote cannot be used is tried again with growing pauses, and a panic counts as such a
-//! failure: the others go on.
+//! A fleet whose flags, files or remote are invalid is retried with growing pauses, as after a panic. The other
+//! fleets continue.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub(crate) fn run(folder: &Path) -> Outcome {
     })
 }
 
-/// Refuses flags that would be passed over.
+/// Refuses flags that would be ignored.
 fn refuse_others(arguments: impl Iterator<Item = String>) -> Result<(), CommandError> {
     const OF_THE_PROCESS: [&str; 5] = ["--fleets", "--log-format", "--color", "--quiet", "--verbose"];
     for argument in arguments.filter(|argument| argument.starts_with("--")) {
@@ -48,7 +48,7 @@ fn refuse_others(arguments: impl Iterator<Item = String>) -> Result<(), CommandE
     Ok(())
 }
 
-/// Returns the fleets of a folder with their files. Names that begin with a dot are the folder's own.
+/// Returns the fleets of a folder with their files. Names that begin with a dot are ignored.
 fn fleets(folder: &Path) -> Result<Vec<(String, PathBuf)>, CommandError> {
     let failed = |error| CommandError::io(format!("reading `{}`", folder.display()), &error);
     let mut fleets = Vec::new();
@@ -74,7 +74,7 @@ fn fleets(folder: &Path) -> Result<Vec<(String, PathBuf)>, CommandError> {
     Ok(fleets)
 }
 
-/// Runs the daemon of one fleet, and starts it again where it ended by itself.
+/// Runs the daemon of one fleet, and restarts it if it ends by itself.
 fn keep_running(name: &str, file: &Path, mut stop: Stop) {
     let _in = info_span!("fleet", fleet = name).entered();
     let mut failures: u32 = 0;
@@ -96,8 +96,7 @@ fn keep_running(name: &str, file: &Path, mut stop: Stop) {
     }
 }
 
-/// Reads the flags of a fleet: one on each line, with its value after a space. Empty lines and comments count for
-/// nothing.
+/// Reads the flags of a fleet: one per line, with its value after a space. Ignores empty lines and comments.
 fn flags(file: &Path) -> Result<RunArgs, CommandError> {
     let shown = file.display();
     let text = std::fs::read_to_string(file)
@@ -111,7 +110,7 @@ fn flags(file: &Path) -> Result<RunArgs, CommandError> {
         RunArgs::augment_args(clap::Command::new("run").no_binary_name(true).disable_help_flag(true));
     let read = command.try_get_matches_from(words).and_then(|found| RunArgs::from_arg_matches(&found));
     let args = read.map_err(|error| {
-        // The rest is about the command line.
+        // The rest of the message is about the command line.
         let why = error.to_string();
         let why = why.lines().next().unwrap_or_default().trim_start_matches("error: ").to_owned();
         CommandError::usage(format!("the flags in `{shown}` cannot be used: {why}"))

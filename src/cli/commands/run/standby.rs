@@ -1,4 +1,4 @@
-//! The flags of a daemon that is one of several: where their lease is.
+//! The flags of a daemon that is one of several: the place of their lease.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -49,7 +49,7 @@ impl FromStr for LeasePlace {
 
 impl StandbyArgs {
     /// Opens the place of the lease, if this daemon is one of several. `copy` is the working copy of the remote, and
-    /// `access` leads to the cluster with the Lease.
+    /// `access` is for the cluster with the Lease.
     pub fn open(
         &self,
         remote: &RemoteArgs,

@@ -1,5 +1,4 @@
-//! The receivers of a daemon's passes, one of which writes Kubernetes Events of rollouts; and the previews that one pass
-//! makes.
+//! The outputs of a daemon's passes, such as Kubernetes Events about rollouts, and the previews of a single pass.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,7 +20,7 @@ use berth_hub::publish::rollout_steps::{RolloutStep, Turn};
 use berth_member::cluster_events::{ClusterEvent, EventPlace, EventWriter};
 use berth_member::live::Access;
 
-/// The listeners to the daemon's passes.
+/// The outputs that each pass is reported to.
 pub(crate) struct Watchers {
     pub meter: Option<PassMeter>,
     pub telemetry: Option<Telemetry>,
@@ -96,12 +95,12 @@ impl EventArgs {
         self.events.is_some()
     }
 
-    /// The object that the Events are about, if somebody wants them.
+    /// Returns the object of the Events, if Events are requested.
     pub fn place(&self) -> Option<&EventPlace> {
         self.events.as_ref()
     }
 
-    /// The cluster that is asked.
+    /// Returns the access to its cluster.
     pub fn access(&self) -> Access {
         Access {
             kubeconfig: self.kubeconfig.clone(),
@@ -111,7 +110,7 @@ impl EventArgs {
         }
     }
 
-    /// Begins to write, if somebody wants Events.
+    /// Starts to write Events, if requested.
     pub fn start(&self) -> Result<Option<RolloutEvents>, CommandError> {
         let Some(place) = self.events.clone() else { return Ok(None) };
         let writer = EventWriter::start(self.access(), place);
@@ -120,12 +119,12 @@ impl EventArgs {
     }
 }
 
-/// Tells of rollouts by Events.
+/// Writes Events about rollouts.
 #[derive(Debug)]
 pub(crate) struct RolloutEvents(EventWriter);
 
 impl RolloutEvents {
-    /// Tells what a publication did to rollouts.
+    /// Writes Events about the effects of a publication on rollouts.
     pub fn tell(&self, passed: &PassResult) {
         let PassOutcome::Published { commit, .. } = passed.outcome else { return };
         let at = Timestamp::now();
@@ -149,7 +148,7 @@ impl RolloutEvents {
     }
 }
 
-/// Brings the previews up to date, and says what was done.
+/// Updates the previews, and reports the changes.
 pub(crate) fn show_previews(
     settings: &Settings,
     now: Timestamp,

@@ -1,4 +1,4 @@
-//! The status of a fleet as values: the publication, the source that was read, and each cluster and workload.
+//! The status of a fleet as values: the publication, the source, and each cluster and workload.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,12 +22,12 @@ use berth_git::{CommitId, Repo};
 use berth_hub::inputs::{LocatedState, PassInputs, Search, UnpublishedContents};
 use berth_hub::publish::{ClusterRefCache, DifferingCache, differing};
 
-/// The state of a cluster that is as it should be.
+/// The state of a cluster without problems.
 pub(super) const IN_SYNC: &str = MemberState::InSync.word();
-/// The state of a member that is behind and does not answer.
+/// The state of a member that is behind and does not report.
 pub(super) const NO_ANSWER: &str = "no answer";
 
-/// Returns members' reports, and what they are compared with.
+/// Returns the members' statuses, and everything that they are compared with.
 pub(crate) fn gather(repo: &Repo, located: &LocatedState, ui: &Ui) -> Result<SummaryInputs, CommandError> {
     let Statuses { by_cluster: statuses, diagnostics, .. } = read_statuses(repo, &located.refs)?;
     ui.diagnostics(&diagnostics);
@@ -43,7 +43,7 @@ pub(crate) fn gather(repo: &Repo, located: &LocatedState, ui: &Ui) -> Result<Sum
     Ok(SummaryInputs { statuses, published, differing, decisions, releases, now: ui.now() })
 }
 
-/// The fleet at a glance.
+/// An overview of the fleet.
 #[derive(Debug, Serialize)]
 pub(crate) struct FleetStatus<'s> {
     pub rendered: Option<Rendered<'s>>,
@@ -59,11 +59,11 @@ pub(crate) struct Shown {
     pub clusters: Vec<ShownCluster>,
     /// The number of clusters in each state.
     pub totals: BTreeMap<&'static str, usize>,
-    /// Empty where only some clusters are shown.
+    /// Empty if only some clusters are shown.
     pub workloads: Vec<WorkloadLine>,
 }
 
-/// A cluster, with its workloads and problems where it was asked for.
+/// A cluster, with its workloads and problems if requested.
 #[derive(Debug, Serialize)]
 pub(crate) struct ShownCluster {
     #[serde(flatten)]
@@ -72,7 +72,7 @@ pub(crate) struct ShownCluster {
     pub has: Option<OnCluster>,
 }
 
-/// All that is known to be on a cluster.
+/// Everything known about the objects in a cluster.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OnCluster {
@@ -80,14 +80,14 @@ pub(crate) struct OnCluster {
     pub problems: Vec<ObjectProblem>,
 }
 
-/// An object that is not as wanted, in the member's words.
+/// An object that differs from its wanted form, with the member's message.
 #[derive(Debug, Serialize)]
 pub(crate) struct ObjectProblem {
     pub object: String,
     pub message: String,
 }
 
-/// The publication that is in effect.
+/// The current publication.
 #[derive(Debug, Serialize)]
 pub(crate) struct Rendered<'s> {
     #[serde(rename = "ref")]
@@ -103,7 +103,7 @@ pub(crate) struct ProcessedSource {
     pub source: String,
     pub errors: usize,
     pub warnings: usize,
-    /// The errors in words, where the commit can be read here.
+    /// The messages of the errors, if the commit is readable here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<String>,
     pub held: Vec<HeldWorkload>,
@@ -111,7 +111,7 @@ pub(crate) struct ProcessedSource {
     pub commit: CommitId,
 }
 
-/// A held workload, with the line that approves all of them and the one for it alone.
+/// A held workload, with the line that approves all of them and the line for it alone.
 #[derive(Debug, Serialize)]
 pub(crate) struct HeldWorkload {
     pub workload: String,
@@ -119,7 +119,7 @@ pub(crate) struct HeldWorkload {
     pub alone: String,
 }
 
-/// The commits of the branch people edit that no pass has read.
+/// The commits of the source branch that no pass has processed.
 #[derive(Debug, Serialize)]
 pub(crate) struct Pending {
     pub branch: String,
@@ -176,7 +176,8 @@ impl<'s> FleetStatus<'s> {
         Ok(FleetStatus { rendered, processed, pending, fleet })
     }
 
-    /// Reads the source that was processed last again, for its errors in words. Without the commit they stay a number.
+    /// Reads the source commit processed last again, to show its errors. Without the commit, only their number is
+    /// known.
     pub fn name_errors(&mut self, path: &Path, repo: &Repo) {
         let Some(processed) = self.processed.as_mut().filter(|processed| processed.errors > 0) else {
             return;
@@ -194,7 +195,7 @@ fn errors_of(path: &Path, source: &str) -> Result<Vec<String>, CommandError> {
 }
 
 impl ShownCluster {
-    /// Reports whether the cluster is in sync, with each of its workloads where these are known.
+    /// Reports whether the cluster is in sync, with each of its workloads if these are known.
     pub fn is_in_sync(&self) -> bool {
         let workloads = self.has.iter().flat_map(|has| &has.workloads);
         self.line.state == IN_SYNC && workloads.into_iter().all(|one| one.state == IN_SYNC)
@@ -225,10 +226,10 @@ impl Pending {
     }
 }
 
-/// A member that runs takes over a new folder within seconds and says so.
+/// The time in which a running member applies a new folder and reports.
 const ANSWER_SECONDS: i64 = 60;
 
-/// Counts a member as silent that is behind, and has not reported for a while since its folder was published.
+/// Marks a member that is behind as silent, if it has not reported for a while since its folder was published.
 fn tell_dead_from_behind(
     repo: &Repo,
     refs: &Refs,
@@ -265,9 +266,9 @@ fn held(lines: &[String]) -> Vec<HeldWorkload> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Selection {
     All,
-    /// These, which people named.
+    /// The clusters that the user named.
     Named(BTreeSet<String>),
-    /// These, which have the labels.
+    /// The clusters with the given labels.
     Labelled(BTreeSet<String>),
 }
 

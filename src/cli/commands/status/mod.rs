@@ -1,4 +1,4 @@
-//! `berth status`: the fleet at a glance, or some of its clusters.
+//! `berth status`: an overview of the fleet, or of some clusters.
 //!
 //! - [`fleet_status`]: the status as values, of the selected clusters. [`text`]: the status for people.
 
@@ -57,12 +57,12 @@ pub(super) struct PlaceArgs {
     state: StateArgs,
 }
 
-/// The pause between two looks at the refs.
+/// The interval of reading the refs.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
-/// The same where each look asks a remote.
+/// The interval of reading the refs of a remote.
 const BETWEEN_FETCHES: Duration = Duration::from_secs(5);
 
-/// Clears a terminal and goes to its first line.
+/// Clears a terminal and moves to its first line.
 const CLEARED: &str = "\x1b[2J\x1b[H";
 
 impl PlaceArgs {
@@ -70,13 +70,13 @@ impl PlaceArgs {
         self.state.open(&self.repo.path)
     }
 
-    /// Finds the state. Fetches it where it is at an address.
+    /// Finds the state. Fetches it if it is at an address.
     pub fn locate(&self, opened: &StateRepo) -> Result<LocatedState, CommandError> {
         Ok(LocatedState::find(&opened.repo, &self.state.search(&opened.path)?)?)
     }
 
-    /// Looks at the state, and again each time that a ref has moved, until a look finds something. `None` where the time
-    /// is over before.
+    /// Reads the state, and again each time that a ref moves, until `look` returns a result. `None` if the time is up
+    /// before.
     pub fn follow<T>(
         &self,
         opened: &StateRepo,
@@ -86,11 +86,11 @@ impl PlaceArgs {
         let pause = if self.state.address().is_some() { BETWEEN_FETCHES } else { BETWEEN_LOOKS };
         let mut seen = None;
         loop {
-            // Fetches, where the state is at an address.
+            // Fetches the state if it is at an address.
             self.locate(opened)?;
             let now = everything(&opened.repo)?;
             if seen.as_ref() != Some(&now) {
-                // What moves from here on is for the next look.
+                // Refs that move after this are for the next look.
                 if let Some(found) = look(&self.locate(opened)?)? {
                     return Ok(Some(found));
                 }
@@ -119,7 +119,7 @@ pub(crate) fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
     Ok(ended.unwrap_or(Exit::Done))
 }
 
-/// Returns every ref that a status may be made from.
+/// Returns every ref from which a status may be made.
 fn everything(repo: &Repo) -> Result<Map<String, CommitId>, CommandError> {
     Ok(repo.list_refs("refs/")?)
 }

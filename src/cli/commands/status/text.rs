@@ -1,4 +1,4 @@
-//! The status of a fleet, for people.
+//! The status of a fleet as text.
 
 use super::FleetStatus;
 use super::fleet_status::{
@@ -11,7 +11,7 @@ use berth_base::model::MemberState;
 use berth_base::text::counted;
 use berth_engine::report::{ClusterLine, PlacedLine, WorkloadLine};
 
-/// `80 s ago`, in the largest unit that leaves two of it.
+/// Writes a duration as `80 s ago`, in the largest unit of which it has at least two.
 fn ago(seconds: i64) -> String {
     let (size, unit) = [(86_400, "d"), (3_600, "h"), (60, "min")]
         .into_iter()
@@ -20,12 +20,12 @@ fn ago(seconds: i64) -> String {
     format!("{} {unit} ago", seconds / size)
 }
 
-/// A number, or a dash where there is none.
+/// Writes a number, or a dash if there is none.
 fn or_dash(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
-/// The states in the order in which people should look at them, the words of a dead member among them.
+/// The states in order of urgency, including that of a member that does not answer.
 const WORST_FIRST: [&str; 9] = [
     MemberState::Failing.word(),
     NO_ANSWER,
@@ -42,7 +42,7 @@ fn rank(state: &str) -> usize {
     WORST_FIRST.iter().position(|word| *word == state).unwrap_or_default()
 }
 
-/// The errors of a source that are shown.
+/// The number of errors shown.
 const MOST_ERRORS: usize = 10;
 
 fn short(id: &str) -> String {
@@ -94,7 +94,7 @@ impl FleetStatus<'_> {
         out
     }
 
-    /// The publication, the source that was read last, and what is held of it.
+    /// Describes the publication, the source processed last, and its held workloads.
     fn publication(&self, ui: &Ui) -> String {
         let mut out = match &self.rendered {
             None => "nothing is published yet: `berth run --once`\n".to_owned(),
@@ -136,7 +136,7 @@ impl FleetStatus<'_> {
         out
     }
 
-    /// The number of clusters in each state, the worst first: `2 silent, 58 in sync`.
+    /// Returns the number of clusters in each state, worst first: `2 silent, 58 in sync`.
     pub fn totals(&self) -> String {
         let mut totals: Vec<_> = self.fleet.totals.iter().collect();
         totals.sort_by_key(|(state, _)| rank(state));
@@ -157,7 +157,7 @@ fn row(cluster: &ClusterLine, ui: &Ui) -> Vec<String> {
     ]
 }
 
-/// The workloads of one cluster, and what is wrong with its objects.
+/// Lists the workloads of one cluster, and the problems of its objects.
 fn on_cluster(name: &str, has: &OnCluster, ui: &Ui) -> String {
     let mut out = format!("\non {name}: {}\n", counted(has.workloads.len(), "workload"));
     let row = |one: &PlacedLine| {

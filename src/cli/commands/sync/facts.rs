@@ -1,4 +1,4 @@
-//! The flags of the facts that a member reports beside its sync, and the files and objects that hold them.
+//! The flags of the additional facts that a member reports, and their files and objects.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use berth_member::sync::facts_file;
 /// The API of ClusterProperties, newest version first.
 const GROUP: &str = "about.k8s.io";
 const VERSIONS: [&str; 2] = ["v1beta1", "v1alpha1"];
-/// The longest value that is reported: all members' reports are in one repository.
+/// The longest reported value: all members' statuses are in one repository.
 const LONGEST: usize = 1024;
-/// The most properties that are reported.
+/// The number of reported properties.
 const MOST: usize = 100;
 
 /// Facts about the cluster
@@ -30,7 +30,7 @@ pub(crate) struct FactsArgs {
 }
 
 impl FactsArgs {
-    /// Returns the source of facts. `access` leads to the member, if it is a Kubernetes cluster.
+    /// Returns the source of facts. `access` is for the member's cluster, if it is a Kubernetes cluster.
     pub fn source(&self, cluster: &str, access: Option<Access>) -> FactsSource {
         FactsSource {
             file: self.facts.clone(),
@@ -42,21 +42,21 @@ impl FactsArgs {
     }
 }
 
-/// The places with a member's facts.
+/// The places of a member's facts.
 #[derive(Debug)]
 pub(crate) struct FactsSource {
     file: Option<PathBuf>,
-    /// The cluster that the file must be of.
+    /// The cluster that the file must name.
     cluster: String,
-    /// The way to the cluster, if its ClusterProperties are reported.
+    /// The access to the cluster, if its ClusterProperties are reported.
     access: Option<Access>,
     connection: Option<Cluster>,
-    /// Left-out properties were told.
+    /// True once omitted properties were logged.
     complained: bool,
 }
 
 impl FactsSource {
-    /// Reads the facts. What the file says goes before a ClusterProperty of that name.
+    /// Reads the facts. A value in the file overrides the ClusterProperty of the same name.
     pub fn read(&mut self) -> Result<ClusterStatus, String> {
         let mut facts = match &self.file {
             Some(path) => read_own_file(path, |name, bytes| facts_file::read(name, bytes, &self.cluster))?,
@@ -69,7 +69,7 @@ impl FactsSource {
         Ok(facts)
     }
 
-    /// Reads the ClusterProperties. A cluster whose API server does not know the kind has none.
+    /// Reads the ClusterProperties. A cluster whose API server lacks the kind has none.
     fn properties(&mut self) -> Result<BTreeMap<String, String>, String> {
         let Some(access) = &self.access else { return Ok(BTreeMap::new()) };
         let connected = match self.connection.take() {
@@ -107,7 +107,7 @@ impl FactsSource {
     }
 }
 
-/// Reads a file of the member's own, such as its overrides or its facts; every problem of it in one text.
+/// Reads one of the member's own files, such as overrides or facts. All its problems are one message.
 pub(super) fn read_own_file<T>(
     path: &Path,
     read: impl FnOnce(&str, &[u8]) -> Result<T, Diagnostics>,

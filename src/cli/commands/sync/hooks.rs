@@ -1,4 +1,4 @@
-//! The surroundings of the rounds of a running `berth sync`: its files, remote, numbers and log. The log has each event once,
+//! The environment of a running `berth sync`: its files, remote, metrics and log. The log contains each event once,
 //! and one line for a fault that many objects share.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,7 +79,7 @@ impl SyncHooks for MemberHooks {
             telemetry.synced(round, took.unwrap_or_default());
         }
         self.log.hear(round);
-        // Who has the turn is the one to report.
+        // The holder of the lease reports.
         if matches!(round.result, Err(SyncError::NotAdmitted(NotAdmitted::Standby(_)))) {
             return;
         }
@@ -102,10 +102,10 @@ impl SyncHooks for MemberHooks {
     }
 }
 
-/// The most lines that one round prints for its problems.
+/// The number of lines that one round logs for its problems.
 const MOST: usize = 20;
 
-/// The most objects that the line of a round names.
+/// The number of objects that a line names.
 const NAMED: usize = 5;
 
 /// The lines logged for the previous round.
@@ -119,11 +119,11 @@ pub(crate) struct RoundLog {
 }
 
 impl RoundLog {
-    /// Logs what is new of a round.
+    /// Logs the changes since the last round.
     pub fn hear(&mut self, round: &Sync) {
         let outcome = match &round.result {
             Ok(outcome) => outcome,
-            // The lease's own thread says so, once.
+            // The lease's own thread logs this once.
             Err(SyncError::NotAdmitted(_)) => return,
             Err(problem) => {
                 let why = problem.to_string();
@@ -175,7 +175,7 @@ impl RoundLog {
     }
 }
 
-/// Problems by what is said of them, in the order of their first objects.
+/// Groups problems by message, in the order of their first objects.
 fn grouped<'a>(problems: impl Iterator<Item = &'a Problem>) -> Vec<(&'a str, Vec<&'a ObjectId>)> {
     let mut lines: Vec<(&str, Vec<&ObjectId>)> = Vec::new();
     let mut place: BTreeMap<&str, usize> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! The member's remote as the loop sees it, polled, backed off from on errors and sent statuses; and the commits that the
-//! member follows.
+//! The member's remote as the loop uses it: polled, with growing pauses after errors, and sent statuses; and the
+//! choice of the commits to follow.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -19,19 +19,19 @@ use berth_member::sync::fleet_pin::FleetPin;
 use berth_member::sync::remote::{MemberRemote, RemoteError};
 use berth_member::sync::sync_loop::{Freshness, Sync};
 
-/// The shortest time between two looks for damage.
+/// The shortest time between two checks for damage.
 const EXAMINE: Duration = Duration::from_secs(60);
 
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(300));
 
-/// A remote, and when to ask it again.
+/// A remote, with the times of the next exchanges.
 pub(crate) struct PacedLink {
     link: MemberRemote,
     every: Duration,
     paces: Paces,
     /// The reason why the folder is not the remote's newest.
     trouble: Option<RemoteError>,
-    /// The time when the local repository was read to its end, to see whether it is damaged.
+    /// The time of the last check of the local repository for damage.
     examined: Option<Instant>,
 }
 
@@ -42,7 +42,7 @@ struct Paces {
 }
 
 impl Paces {
-    /// Notes a fetch that worked. Returns true if those before it failed: then the status is offered at once, too.
+    /// Records a successful fetch. Returns true if earlier ones failed: then the status is also pushed at once.
     fn fetched(&mut self, every: Duration) -> bool {
         let is_back = self.fetching.failures > 0;
         self.fetching.done(every);
@@ -80,7 +80,7 @@ impl PacedLink {
         PacedLink { link, every, paces: Paces::default(), trouble: None, examined: None }
     }
 
-    /// Asks the remote, if it is time to.
+    /// Fetches from the remote, if it is time to.
     pub fn refresh(&mut self) -> Freshness {
         if self.paces.fetching.is_due() {
             match self.link.fetch() {
@@ -93,7 +93,7 @@ impl PacedLink {
                 }
                 Err(problem) => {
                     self.paces.fetching.failed();
-                    // Who asks to stop knows why.
+                    // A request to stop needs no explanation.
                     if !matches!(problem, RemoteError::Transport(TransportError::Cancelled { .. })) {
                         warn!(error = %problem, hint = problem.hint(), "keeping the last folder");
                     }
@@ -108,8 +108,8 @@ impl PacedLink {
         }
     }
 
-    /// Makes the local repository anew where something could not be read in it, and it is damaged. Returns true if it
-    /// did: then everything is fetched at once.
+    /// Recreates the local repository if something was unreadable in it and it is damaged. Returns true if it did:
+    /// then everything is fetched at once.
     pub fn mend(&mut self, is_unreadable: bool) -> bool {
         let is_suspect = is_unreadable || self.trouble.as_ref().is_some_and(RemoteError::may_be_damage);
         if !is_suspect || self.examined.is_some_and(|at| at.elapsed() < EXAMINE) {
@@ -123,7 +123,7 @@ impl PacedLink {
         is_mended
     }
 
-    /// [`PacedLink::mend`], for a round.
+    /// Like [`PacedLink::mend`], after a round.
     pub fn mend_after(&mut self, round: &Sync) -> bool {
         let has_folder = !matches!(round.result, Err(SyncError::Folder(FolderError::Git(_))));
         self.mend(!has_folder || round.reported.is_err())
@@ -134,7 +134,7 @@ impl PacedLink {
         self.trouble.take().map(CommandError::from)
     }
 
-    /// Offers the status, if the remote does not have it and it is time to.
+    /// Pushes the status, if the remote lacks it and it is time to.
     pub fn push(&mut self) {
         let pace = &mut self.paces.pushing;
         if !pace.is_due() {
@@ -151,7 +151,7 @@ impl PacedLink {
                     let hint = problem.hint();
                     warn!(error = %problem, hint, "the status is kept in the local repository for now");
                 }
-                // It may be a matter of a moment, and is offered less and less often where it is not.
+                // A temporary failure passes soon; otherwise the pauses grow.
                 pace.failed();
             }
             Err(problem) => {
@@ -161,7 +161,7 @@ impl PacedLink {
         }
     }
 
-    /// [`PacedLink::push`] for a single round.
+    /// Like [`PacedLink::push`], for a single round.
     pub(crate) fn push_once(&mut self) -> PushedReport {
         let failure = self.link.push_status().err().map(|problem| {
             let lacks_rights = problem.refuses_status();
@@ -202,7 +202,7 @@ pub(crate) struct FollowArgs {
 }
 
 impl FollowArgs {
-    /// Finds a file of allowed signers that cannot be used before any work is done.
+    /// Checks the file of allowed signers before any work is done.
     pub fn check(&self) -> Result<(), CommandError> {
         let Some(file) = &self.allowed_signers else { return Ok(()) };
         commit_trust::read_allowed_signers(file).map(|_| ()).map_err(CommandError::usage)
@@ -219,14 +219,14 @@ impl FollowArgs {
     }
 }
 
-/// The commit that is followed, and what is wrong with the newest one.
+/// The choice of the commit to follow, and the problem of the newest one.
 pub(crate) struct Following {
     vouching: CommitTrust,
-    /// The member remembers the fleet of the folder that it applies.
+    /// True if the member stores the fleet of the folder that it applies.
     remembers: bool,
     /// The reason not to apply the newest folder, or to doubt that it is the newest.
     refused: Option<String>,
-    /// True for the latter.
+    /// True if the reason is the doubt.
     is_stale: bool,
 }
 
@@ -235,7 +235,7 @@ impl Following {
         Following { vouching, remembers, refused: None, is_stale: false }
     }
 
-    /// The commit to apply, and what is wrong with the newest one.
+    /// Returns the commit to apply, and the problem of the newest one.
     pub fn choose(&mut self, repo: &Repo, newest: CommitId) -> Result<(CommitId, Option<String>), String> {
         let (chosen, mut why) = self.vouching.choose(repo, newest)?;
         if self.remembers {
@@ -255,7 +255,7 @@ impl Following {
         Ok((chosen, why))
     }
 
-    /// The folder was applied, and a newer one is probably hidden.
+    /// Returns an error if the folder was applied but a newer one is probably withheld.
     pub(crate) fn staleness(&self) -> Option<CommandError> {
         let why = self.refused.as_ref().filter(|_| self.is_stale)?;
         Some(CommandError::new(Exit::Unreachable, why.clone()))
@@ -276,7 +276,7 @@ mod tests {
         assert!(!paces.pushing.is_due());
         assert!(paces.fetched(Duration::from_secs(60)));
         assert!(paces.pushing.is_due());
-        // Where the remote was there all the time and refuses, it is left alone for longer and longer.
+        // A reachable remote that refuses gets growing pauses.
         paces.pushing.failed();
         assert!(!paces.fetched(Duration::from_secs(60)));
         assert!(!paces.pushing.is_due());

@@ -114,7 +114,7 @@ impl SyncArgs {
         matches!(self.target, Place::Kube)
     }
 
-    /// Opens the target, for the folders of a repository.
+    /// Opens the target, with the folders of a repository.
     fn open_target(&self, repo: &Path) -> Result<Box<dyn Backend>, CommandError> {
         self.applier.refuse_with(&[
             ("--target dir:PATH", matches!(self.target, Place::Folder(_))),
@@ -206,7 +206,7 @@ pub(crate) fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     Ok(result.exit())
 }
 
-/// A syncer's repository, target and surroundings.
+/// A syncer's repository, target and environment.
 struct Member {
     repo: Repo,
     target: Box<dyn Backend>,
@@ -250,7 +250,7 @@ impl Member {
         Ok(Member { repo, target, config, hooks })
     }
 
-    /// Lets others see what a running member does.
+    /// Makes a running member observable.
     fn observe(&mut self, args: &SyncArgs) -> Result<(), CommandError> {
         let (metrics, progress) = (&args.reporting.metrics, args.reporting.metrics.progress());
         self.target.show_progress(&progress);
@@ -264,7 +264,7 @@ impl Member {
         Syncer::new(&self.config, &self.repo, self.target.as_mut(), &mut self.hooks)
     }
 
-    /// Syncs until nothing is left to wait for, and pushes the status.
+    /// Syncs until nothing more can make progress, and pushes the status.
     fn sync_once(&mut self, ui: &Ui) -> Result<OnceResult, CommandError> {
         self.target.show_progress(ui.progress());
         let sync = |member: &mut Member| until_idle::sync_until_idle(member.syncer(), &mut tell_waits(ui));
@@ -288,7 +288,7 @@ impl Member {
         Ok(OnceResult { outcome, stale, unreported, trouble, pushed })
     }
 
-    /// Brings the status to the remote, if there is one.
+    /// Pushes the status to the remote, if there is one.
     fn push_report(&mut self) -> Option<PushedReport> {
         let reports = self.hooks.reports && !self.config.options.dry_run;
         self.hooks.link.as_mut().filter(|_| reports).map(PacedLink::push_once)
@@ -306,7 +306,7 @@ fn open_link(args: &SyncArgs, cancel: &Cancel) -> Result<Option<MemberRemote>, C
     Ok(Some(remote.trusting(trust).reporting_to(statuses)))
 }
 
-/// A bell that SIGTERM and SIGINT ring.
+/// Returns wakeups that SIGTERM and SIGINT stop.
 fn stop_signal(cancel: Cancel) -> Result<Wakeups, CommandError> {
     let wakeups = Wakeups::default();
     let stop = wakeups.stopper();

@@ -1,4 +1,4 @@
-//! The flags of a syncer's reports: the daemon or repository that statuses go to, and the page of its numbers.
+//! The flags of a syncer's statuses: the daemon or repository that stores them, and the page of metrics.
 
 use std::path::{Path, PathBuf};
 
@@ -30,13 +30,13 @@ pub(crate) struct ReportingArgs {
 }
 
 impl ReportingArgs {
-    /// Reports whether statuses go anywhere. A registry takes none.
+    /// Reports whether statuses are sent anywhere. A registry accepts none.
     pub fn reports(&self, remote: &RemoteArgs) -> bool {
         let has_place = self.status_remote.named().is_given() || self.status_post.is_given();
         !self.no_report && (has_place || !remote.is_registry())
     }
 
-    /// Says once that statuses stay here, where nobody wanted that.
+    /// Logs once that statuses stay here, unless this was requested.
     pub fn say_where(&self, remote: &RemoteArgs) {
         if !self.no_report && !self.reports(remote) {
             warn!(
@@ -46,7 +46,7 @@ impl ReportingArgs {
         }
     }
 
-    /// Opens the place that statuses go to.
+    /// Opens the destination of statuses.
     pub fn place(
         &self,
         remote: &RemoteArgs,
@@ -61,7 +61,7 @@ impl ReportingArgs {
     }
 }
 
-/// The characters of an answer that are worth showing.
+/// The characters of an answer that are shown.
 const LONGEST_REASON: usize = 300;
 
 /// A daemon that takes statuses.
@@ -88,16 +88,16 @@ impl StatusPostArgs {
         self.status_post.is_some()
     }
 
-    /// The file with the key, where it is not the remote's.
+    /// Returns the file with the key, if it is not the remote's.
     pub(crate) fn secret_file(&self) -> Option<&Path> {
         self.status_key.as_deref()
     }
 
-    /// Returns the way to the daemon, where one is named. Connects to nothing yet.
+    /// Returns the sender to the daemon, if one is set. Connects to nothing yet.
     pub(crate) fn sender(&self, remote: &RemoteArgs) -> Result<Option<Box<dyn StatusSender>>, CommandError> {
         let Some(url) = &self.status_post else { return Ok(None) };
         if !is_fit(url, remote.allows_plain()) {
-            // It may hold a password.
+            // The address may contain a password.
             let error = CommandError::usage("the address of `--status-post` cannot be used");
             return Err(error.hint("write it as `https://host/status`; `http://` needs `--allow-plain`"));
         }
@@ -113,7 +113,7 @@ impl StatusPostArgs {
     }
 }
 
-/// Reports whether an address is one over `https`, or over `http` where plain traffic is allowed.
+/// Reports whether an address uses `https`, or `http` if plain traffic is allowed.
 fn is_fit(url: &str, allows_plain: bool) -> bool {
     let plain = url.strip_prefix("http://").filter(|_| allows_plain);
     let rest = url.strip_prefix("https://").or(plain).unwrap_or_default();
@@ -128,7 +128,7 @@ fn read(key: &Path) -> Result<Signer, CommandError> {
         .map_err(|error| unusable(error.to_string()).hint("make one: ssh-keygen -t ed25519 -N '' -f FILE"))
 }
 
-/// Statuses to a daemon.
+/// Sends signed statuses to a daemon.
 #[derive(Debug)]
 struct SignedPost {
     url: String,
@@ -137,7 +137,7 @@ struct SignedPost {
 }
 
 impl StatusSender for SignedPost {
-    /// Sends a status with its signature. It is in the repository when this returns well.
+    /// Sends a status with its signature. On success, it is stored in the repository.
     fn send(&self, status: &[u8]) -> Result<(), SendError> {
         let signature = of_status::sign(&self.signer, status).map_err(SendError::Failed)?;
         let url = &self.url;

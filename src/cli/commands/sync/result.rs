@@ -1,4 +1,4 @@
-//! The result of `berth sync --once` and `--dry-run`, and its text.
+//! The result of `berth sync --once` and `--dry-run`, as text and JSON.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,17 +20,17 @@ use berth_member::sync::plan::SyncPlan;
 #[derive(Debug)]
 pub(crate) struct OnceResult {
     pub outcome: SyncOutcome,
-    /// The folder is older than it may be.
+    /// The folder is older than allowed.
     pub stale: Option<CommandError>,
     /// The status could not be written into the repository.
     pub unreported: Option<GitError>,
-    /// The remote could not be asked, so the last fetched folder was used.
+    /// The remote was unreachable, so the last fetched folder was used.
     pub trouble: Option<CommandError>,
     pub pushed: Option<PushedReport>,
 }
 
 impl OnceResult {
-    /// Prints the plan, with at most so many writes, and what there is to say beside it.
+    /// Prints the plan, with at most `most` writes, and all notes.
     pub fn print(&self, format: Format, dry_run: bool, most: usize, ui: &Ui) {
         let SyncOutcome { plan, previews, notes, applied, .. } = &self.outcome;
         match format {
@@ -82,7 +82,7 @@ impl OnceResult {
 #[derive(Debug)]
 pub(crate) struct PushedReport {
     pub cleared_locks: Vec<String>,
-    /// The failure, and whether it is merely a lack of rights. Members work without the right to push.
+    /// The failure, and true if it is only a missing right. Members work without the right to push.
     pub failure: Option<(CommandError, bool)>,
 }
 
@@ -99,13 +99,13 @@ impl PushedReport {
     }
 }
 
-/// The most writes that are named without `-v`.
+/// The number of writes listed without `-v`.
 pub(crate) const SOME: usize = 30;
 
-/// The most objects that one sync names as waited for.
+/// The number of objects named as awaited in one sync.
 const WAITS: usize = 5;
 
-/// Tells people what a sync waits for, each object again where its state changes.
+/// Prints the objects that a sync waits for, each again when its state changes.
 pub(crate) fn tell_waits(ui: &Ui) -> impl FnMut(&[Problem], Option<Duration>) {
     let mut told = BTreeSet::new();
     move |waiting, most| {
@@ -126,7 +126,7 @@ fn wait_lines(told: &BTreeSet<Problem>, waiting: &[Problem], most: Option<Durati
     new.iter().take(WAITS).map(line).chain(more).collect()
 }
 
-/// The plan, with at most so many writes. Removed, released and kept objects are always listed.
+/// Lists the plan, with at most `most` writes. Removed, released and kept objects are always listed.
 pub(crate) fn plan_text(plan: &SyncPlan, dry_run: bool, most: usize, ui: &Ui) -> String {
     let mut text = String::new();
     for write in plan.writes.iter().take(most) {

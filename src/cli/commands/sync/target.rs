@@ -1,4 +1,4 @@
-//! The place to which a sync brings its folder, and the flags of one that is a Kubernetes cluster.
+//! The target of a sync, and the flags of a Kubernetes cluster as the target.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -78,7 +78,7 @@ enum Drift {
 }
 
 impl KubeArgs {
-    /// The way to the cluster.
+    /// Returns the access to the cluster.
     pub fn access(&self) -> Access {
         Access {
             kubeconfig: self.kubeconfig.clone(),

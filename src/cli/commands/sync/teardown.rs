@@ -1,4 +1,4 @@
-//! `berth sync --teardown` and `--release`: the end of a member, after somebody has said so twice.
+//! `berth sync --teardown` and `--release`: end a member, after two confirmations.
 
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ pub(crate) fn end_member(
     Ok(if ended.problems.is_empty() { exit } else { exit.worst(Exit::Unhealthy) })
 }
 
-/// Goes on only if the cluster's name is typed.
+/// Continues only if the user types the cluster's name.
 fn confirm(cluster: &str, end: TeardownMode, ui: &Ui) -> Result<(), CommandError> {
     let what = if end == TeardownMode::Remove { "remove all of this from" } else { "release all of this in" };
     ui.status(&format!("type the cluster's name to {what} `{cluster}`:"));

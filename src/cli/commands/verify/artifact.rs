@@ -1,4 +1,4 @@
-//! `berth verify --artifact`: an artifact of a registry, its statement, and the commit that they are from. `--statement`: the
+//! `berth verify --artifact`: proves a registry's artifact with its statement and commit. `--statement`: prints the
 //! statement that a daemon would sign about the artifacts of a commit.
 
 use std::fmt::Write as _;
@@ -45,7 +45,7 @@ pub(crate) struct ArtifactArgs {
     registry: RegistryArgs,
 }
 
-/// The rendered branch, and what proves its commits.
+/// The rendered branch, with the verifier of its commits.
 #[derive(Clone, Copy)]
 pub(super) struct RenderedBranch<'a> {
     pub repo: &'a Repo,
@@ -53,7 +53,7 @@ pub(super) struct RenderedBranch<'a> {
     pub verifier: &'a Verifier<'a>,
 }
 
-/// Proves an artifact, and prints what was found.
+/// Proves an artifact, and prints the result.
 pub(super) fn prove(args: &VerifyArgs, reference: &str, branch: RenderedBranch<'_>, ui: &Ui) -> Outcome {
     let proven = ProvenArtifact::of(&args.artifact, &ArtifactReference::parse(reference)?, branch, ui)?;
     match args.output {
@@ -63,13 +63,13 @@ pub(super) fn prove(args: &VerifyArgs, reference: &str, branch: RenderedBranch<'
     Ok(proven.exit())
 }
 
-/// An artifact, and what is known of it.
+/// An artifact with the result of its proof.
 struct ProvenArtifact {
-    /// Its repository, with its digest.
+    /// The repository with the digest.
     name: String,
     digest: Digest,
     proof: ArtifactProof,
-    /// The branch has another folder for the cluster by now.
+    /// True if the branch now has another folder for the cluster.
     is_behind: bool,
 }
 
@@ -173,7 +173,7 @@ fn digest_of(reference: &ArtifactReference, repository: &Repository) -> Result<D
     })
 }
 
-/// Reports whether the branch has another folder for the cluster by now. No signature could say so.
+/// Reports whether the branch now has another folder for the cluster. No signature shows this.
 fn is_behind(proof: &ArtifactProof, repo: &Repo, branch: &str) -> Result<bool, CommandError> {
     let (Some(folder), Some(proof)) = (&proof.folder, &proof.commit) else { return Ok(false) };
     let Some(tip) = repo.read_ref(branch)? else { return Ok(false) };

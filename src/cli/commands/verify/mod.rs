@@ -1,4 +1,4 @@
-//! `berth verify`: computes generated commits again and compares.
+//! `berth verify`: computes generated commits again and compares them.
 
 mod artifact;
 
@@ -65,7 +65,7 @@ pub(crate) struct VerifyArgs {
     artifact: ArtifactArgs,
 }
 
-/// Writes a revision of the rendered branch as this clone has it: `berth/rendered~1` as `origin/berth/rendered~1`.
+/// Translates a revision of the rendered branch to this clone: `berth/rendered~1` to `origin/berth/rendered~1`.
 fn in_clone(wanted: &str, place: &Place) -> String {
     let (own, here) = (place.own_name(), current_state::short(&place.refs.rendered));
     let own = current_state::short(&own);
@@ -80,7 +80,7 @@ fn in_clone(wanted: &str, place: &Place) -> String {
 }
 
 impl VerifyArgs {
-    /// Reports whether commits are named, which can be proven wherever they stand.
+    /// Reports whether the flags name commits, which can be proven on any branch.
     fn names_commits(&self) -> bool {
         self.commits.is_some() || self.artifact.artifact.is_some()
     }
@@ -96,7 +96,7 @@ impl VerifyArgs {
         }
     }
 
-    /// The properties that every commit must have.
+    /// Returns the properties expected of every commit.
     fn expected(&self, repo: &Repo, place: &Place, now: Timestamp) -> Result<Expected, CommandError> {
         Ok(Expected {
             limits: self.expect_gate.clone().unwrap_or_default(),
@@ -140,7 +140,7 @@ pub(crate) fn cmd_verify(args: &VerifyArgs, ui: &Ui) -> Outcome {
     Ok(proofs.iter().map(exit_of).fold(Exit::Done, Exit::worst))
 }
 
-/// Proves commits, and prints each proof at once where people read.
+/// Proves commits. Prints each proof at once if the output is text.
 fn prove(
     verifier: &Verifier<'_>,
     commits: Vec<CommitId>,
@@ -162,7 +162,7 @@ fn prove(
     })
 }
 
-/// Prints the number of proofs of each verdict, and a way out for those that may lack history alone.
+/// Prints the number of proofs per verdict, and a hint if only history may be missing.
 fn show_totals(proofs: &[Proof], repo: &Repo, ui: &Ui) {
     let count = |word| proofs.iter().filter(|proof| proof.verdict.word() == word).count();
     let rest: String = ["root", "differs", "foreign", "missing"]
@@ -183,21 +183,21 @@ fn show_totals(proofs: &[Proof], repo: &Repo, ui: &Ui) {
     }
 }
 
-/// The tips of the branch people edit: the one named, or the one that HEAD stands for here and at remotes, at the
-/// state's own remote where it was fetched. None for a detached HEAD, which says nothing of branches.
+/// Returns the tips of the source branch: the given one, or the branches of HEAD here and at remotes; for a fetched
+/// state, at its own remote. Empty for a detached HEAD, which names no branch.
 fn sources(repo: &Repo, named: Option<&str>, place: &Place) -> Result<Vec<CommitId>, CommandError> {
     if let Some(named) = named {
         return Ok(vec![repo.require(named)?]);
     }
     if let Some(remote) = &place.remote {
-        // HEAD is whatever somebody looks at in this clone.
+        // HEAD is only the branch checked out in this clone.
         let head = repo.remote_head(remote)?.map(|head| repo.tracking_ref(remote, &head)).transpose()?;
         return Ok(head.map(|head| repo.read_ref(&head)).transpose()?.flatten().into_iter().collect());
     }
     let Some(branch) = repo.head_branch()?.filter(|branch| *branch != place.refs.rendered) else {
         return Ok(Vec::new());
     };
-    // Somebody looks at a rendered state.
+    // HEAD is on a rendered state.
     let is_rendered =
         |tip: &CommitId| repo.commit(*tip).is_ok_and(|tip| Trailers::read(&tip.message).is_some());
     let remotes = repo.list_refs("refs/remotes/")?.into_iter().filter(|(name, _)| name.ends_with("/HEAD"));
@@ -213,7 +213,7 @@ fn limits(text: &str) -> Result<ExpectedLimits, String> {
     text.parse().map(ExpectedLimits::Given).map_err(|()| format!("write it as `{example}`, or `any`"))
 }
 
-/// The commit that an id names. A name would follow whoever moves it, and pin nothing.
+/// Returns the commit with an id. A name is refused, because it follows moves and pins nothing.
 fn pinned(repo: &Repo, id: &str) -> Result<CommitId, CommandError> {
     if let Ok(whole) = id.parse() {
         return Ok(whole);
@@ -235,7 +235,7 @@ fn exit_of(proof: &Proof) -> Exit {
     }
 }
 
-/// Prints one line for a proof, and one for each difference below it.
+/// Describes a proof in one line, followed by a line for each difference.
 fn proof_text(proof: &Proof, most: usize, ui: &Ui) -> String {
     let tone = match &proof.verdict {
         Verdict::Proven => Tone::Good,

@@ -1,4 +1,4 @@
-//! Changes of one document that describes a cluster → its new text, with nothing else changed.
+//! Changes values of a document that describes a cluster, and nothing else in its text.
 
 use serde_json::Value as Json;
 
@@ -15,22 +15,22 @@ pub struct Change {
 pub enum What {
     Set(Json),
     Append(Json),
-    /// With what an insertion would have made around it.
+    /// Removes the value, and parents that an insertion would have created.
     Remove,
 }
 
-/// The changes of a document, and the parts of the request that are already true.
+/// The changes of a document, and notes about requests that are already fulfilled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
-    /// In the order in which they are made, so that indexes stay true.
+    /// In an order that keeps indexes valid.
     pub changes: Vec<Change>,
-    /// The changes in words.
+    /// The descriptions of the changes.
     pub said: Vec<String>,
-    /// The parts of the request that were already true.
+    /// The requests that were already fulfilled.
     pub notes: Vec<String>,
 }
 
-/// Makes the changes in the text of the document's file.
+/// Applies the changes to the text of the document's file.
 pub fn apply(text: &str, found: &Found, changes: &[Change]) -> Result<String, EditError> {
     let mut text = text.to_owned();
     for Change { path, what } in changes {

@@ -1,4 +1,4 @@
-//! `key=value` and `key-`, as kubectl has them → what changes among a document's labels.
+//! Parses `key=value` and `key-` as kubectl does, and finds the changes of a document's labels.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(crate) enum Wish {
     Remove(String),
 }
 
-/// Reports whether a word of the command line is a label and not a cluster's name.
+/// Reports whether a command-line word is a label instead of a cluster's name.
 pub(crate) fn is_wish(word: &str) -> bool {
     word.contains('=') || word.ends_with('-')
 }
@@ -43,7 +43,7 @@ impl Wish {
     }
 }
 
-/// A document's labels, as text whatever was written.
+/// Returns a document's labels, with all values as text.
 pub fn labels_of(found: &Found) -> BTreeMap<String, String> {
     let labels = found.node.get("metadata").and_then(|metadata| metadata.get("labels"));
     let labels = labels.map(Node::to_json).unwrap_or_default();

@@ -1,7 +1,8 @@
-//! The common part of `berth label`, `taint` and `cordon`: selects clusters, finds the documents that describe
-//! them, and makes all edits or none.
+//! Shared by `berth label`, `taint` and `cordon`: selects clusters, finds the documents that describe them, and makes
+//! all edits or none.
 //!
-//! - [`labels`], [`taints`]: the words of the command line → changes of a document. [`change`]: changes → text.
+//! - [`labels`], [`taints`]: parse command-line words and find changes of a document. [`change`]: applies changes to
+//!   text.
 
 pub mod change;
 pub mod labels;
@@ -58,10 +59,10 @@ pub struct Chosen<'t> {
     pub documents: Vec<Described<'t>>,
 }
 
-/// The outcome for each document of one cluster, or all reasons to refuse it.
+/// The result for each document of one cluster, or all reasons to refuse it.
 pub type Wanted<'t> = Result<Vec<(Described<'t>, Outcome)>, Vec<String>>;
 
-/// Edits the clusters that are meant, all or none of them.
+/// Edits the selected clusters, all or none of them.
 pub fn mark(
     args: &MarkArgs,
     names: &[String],
@@ -129,7 +130,7 @@ pub fn mark(
     Ok(Exit::Done)
 }
 
-/// Words of the command line: clusters' names, and what is wished for.
+/// Sorts command-line words into clusters' names and wishes.
 pub(crate) fn sort_words<W>(
     words: &[String],
     is_wish: fn(&str) -> bool,
@@ -195,7 +196,7 @@ fn choose<'t>(
     }
 }
 
-/// Two documents of one kind and name: nobody can tell which of them counts.
+/// Describes two documents of the same kind and name: it is undefined which of them counts.
 fn described_twice(name: &str, documents: &[Described<'_>]) -> Option<String> {
     let same = |(index, one): (usize, &Described<'_>)| {
         let other = documents[..index].iter().find(|other| other.found.kind == one.found.kind)?;
@@ -266,7 +267,7 @@ fn next(edits: &[Edit], counts: Counts, dry_run: bool) -> String {
     }
 }
 
-/// `removes 1 object, changes 2 objects`; `None` where nothing changes.
+/// Describes counts, as `removes 1 object, changes 2 objects`; `None` if nothing changes.
 fn in_words(counts: Counts) -> Option<String> {
     let Counts { removed, changed, added, .. } = counts;
     let sorts = [("removes", removed), ("changes", changed), ("adds", added)];

@@ -1,6 +1,6 @@
-//! `key=value:Effect`, `key:Effect-` and `key-`, as kubectl has them → what changes among a document's taints.
+//! Parses `key=value:Effect`, `key:Effect-` and `key-` as kubectl does, and finds the changes of a document's taints.
 //!
-//! A taint that is there keeps the moment since when it is; a new one, or one with another value, gets `now`.
+//! An existing taint keeps the moment at which it was added; a new one, or one with another value, gets `now`.
 
 use serde_json::{Map, Value as Json};
 
@@ -13,7 +13,7 @@ use berth_base::yaml::Node;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     Add(Taint),
-    /// Removes the taints of this key, and of this value and effect where given.
+    /// Removes the taints with this key, and with this value and effect if given.
     Remove {
         key: String,
         value: Option<String>,
@@ -28,7 +28,7 @@ pub struct Taint {
     pub effect: String,
 }
 
-/// Reports whether a word of the command line is a taint and not a cluster's name.
+/// Reports whether a command-line word is a taint instead of a cluster's name.
 pub(crate) fn is_wish(word: &str) -> bool {
     word.contains(['=', ':']) || word.ends_with('-')
 }
@@ -61,7 +61,7 @@ pub fn parse(word: &str) -> Result<Wish, String> {
 }
 
 impl Wish {
-    /// The effect that a document's kind must know for the wish to be about it.
+    /// Returns the effect that a document's kind must support for the wish to apply.
     pub fn effect(&self) -> Option<&str> {
         match self {
             Wish::Add(taint) => Some(&taint.effect),
@@ -71,7 +71,7 @@ impl Wish {
 }
 
 impl Taint {
-    /// `key=value:Effect`.
+    /// Writes the wish as `key=value:Effect`.
     pub fn show(&self) -> String {
         let Taint { key, value, effect } = self;
         if value.is_empty() { format!("{key}:{effect}") } else { format!("{key}={value}:{effect}") }
@@ -90,7 +90,7 @@ impl Taint {
     }
 }
 
-/// A document's taints in their order, whatever was written.
+/// Returns a document's taints in their order, even malformed ones.
 pub(crate) fn taints_of(found: &Found) -> Vec<Taint> {
     let taints = found.node.get("spec").and_then(|spec| spec.get("taints")).map(Node::to_json);
     let text = |one: &Json, key: &str| one[key].as_str().unwrap_or_default().to_owned();
@@ -103,7 +103,7 @@ pub(crate) fn taints_of(found: &Found) -> Vec<Taint> {
 #[derive(Clone, Debug)]
 pub(crate) struct TaintList {
     pub taints: Vec<Taint>,
-    /// There is a list to put items into. `taints:` without a value is not a list.
+    /// True if the document has a list for items. `taints:` without a value is not a list.
     pub has_list: bool,
 }
 
@@ -115,7 +115,7 @@ impl TaintList {
     }
 }
 
-/// Returns the changes, or the reason to refuse them. `since` dates new taints of kinds that keep a date.
+/// Returns the changes, or the reason to refuse them. `since` dates new taints of kinds with a date.
 pub(crate) fn outcome(
     list: &TaintList,
     wishes: &[Wish],
@@ -138,7 +138,7 @@ struct TaintChanges<'a> {
     since: Option<&'a str>,
     sets: Vec<Change>,
     new: Vec<Json>,
-    /// The indexes of the taints that go.
+    /// The indexes of the removed taints.
     gone: Vec<usize>,
     said: Vec<String>,
     notes: Vec<String>,
@@ -201,7 +201,7 @@ impl<'a> TaintChanges<'a> {
         all.filter(|(_, one)| fits(one)).map(|(index, _)| index).collect()
     }
 
-    /// Returns the changes in an order in which indexes stay true: removals come last, from the end.
+    /// Returns the changes in an order that keeps indexes valid: removals come last, from the end.
     fn outcome(mut self) -> Outcome {
         self.gone.sort_unstable_by(|a, b| b.cmp(a));
         self.gone.dedup();
@@ -222,7 +222,7 @@ fn list_path() -> Vec<Step> {
     vec![Step::from("spec"), Step::from("taints")]
 }
 
-/// The path of a taint in the document.
+/// Returns the path of a taint in the document.
 fn item(index: usize) -> Vec<Step> {
     [list_path(), vec![Step::from(index)]].concat()
 }

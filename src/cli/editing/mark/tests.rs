@@ -7,7 +7,7 @@ use berth_base::edit::{Found, objects};
 
 const SINCE: &str = "2026-01-31T12:00:00Z";
 
-/// Clusters as people write them; `LABELS` and `TAINTS` stand for any or none.
+/// Clusters as users write them. `LABELS` and `TAINTS` are replaced by any number of labels and taints.
 const FILES: [&str; 6] = [
     "# Ours.\napiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata:\n  name: oslo  # by the fjord\n  labels:\n    # Of the platform team.\n    env: prod\n    region: north   # for now\nspec:\n  hubAcceptsClient: true\n  taints:\n  # Until the driver is mended.\n  - key: gpu\n    value: \"broken\"\n    effect: NoSelect\n    timeAdded: \"2025-01-01T00:00:00Z\"\n",
     "apiVersion: cluster.open-cluster-management.io/v1\nkind: ManagedCluster\nmetadata: {name: oslo}\nspec: {hubAcceptsClient: true}\n",
@@ -106,7 +106,7 @@ fn a_comment_in_a_list_outlives_its_last_taint() {
     assert!(after.contains("spec:\r\n  hubAcceptsClient: true\r\n") && !after.contains("taints"), "{after}");
 }
 
-/// Labels that none of the files has, in some order.
+/// Labels that none of the files has, in any order.
 fn new_labels() -> impl Strategy<Value = Vec<(String, String)>> {
     let values =
         prop::collection::btree_map("(x\\.dev/)?n[a-z]{0,5}", "([a-z0-9]([a-z0-9.-]{0,5}[a-z0-9])?)?", 1..4);
@@ -122,7 +122,7 @@ proptest! {
         let after = label(text, &set.iter().map(String::as_str).collect::<Vec<_>>());
         let now = labels::labels_of(&found(&after));
         prop_assert!(all.iter().all(|(key, value)| now.get(key) == Some(value)));
-        // Nothing else of the document is another.
+        // The rest of the document is unchanged.
         let without = |text: &str| {
             let mut json = found(text).node.to_json();
             let metadata = json["metadata"].as_object_mut().expect("metadata");

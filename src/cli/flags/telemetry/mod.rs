@@ -1,7 +1,7 @@
-//! The numbers and work of a running command → a page for Prometheus, and a collector of OpenTelemetry, if somebody names
-//! them.
+//! Exports the metrics and work of a running command: on a page for Prometheus, and to an OpenTelemetry collector, if
+//! requested.
 //!
-//! [`spans`]: passes and rounds, with their steps. [`sender`]: the thread that sends, and never holds anybody up.
+//! [`spans`]: converts passes and rounds, with their steps. [`sender`]: the thread that sends, so that no work waits.
 
 mod sender;
 mod spans;
@@ -21,11 +21,11 @@ use berth_telemetry::Page;
 use berth_telemetry::otlp::{Collector, CollectorSettingError, Span};
 use sender::Sender;
 
-/// The traces that wait for the thread. Beyond it, they are lost and counted.
+/// The number of traces that may wait for the thread. Further ones are dropped and counted.
 const MOST_WAITING: usize = 64;
-/// The time that a process which ends leaves for what still waits.
+/// The time that an ending process leaves for unsent data.
 const LAST_CHANCE: Duration = Duration::from_secs(2);
-/// The pause between two sets of numbers.
+/// The interval of sending metrics.
 const INTERVAL: Duration = Duration::from_secs(60);
 
 /// The collector of OpenTelemetry
@@ -45,8 +45,8 @@ impl TelemetryArgs {
         !is_off && self.otlp_endpoint.as_ref().is_some_and(|endpoint| !endpoint.is_empty())
     }
 
-    /// Begins to send what `page` shows and what this process does. `progress` is the handle that its work counts by;
-    /// `about` is said of the process.
+    /// Starts to send the metrics of `page` and the work of this process. `progress` receives the stages of the work;
+    /// `about` describes the process.
     pub fn start(
         &self,
         page: Page,
@@ -74,7 +74,7 @@ impl TelemetryArgs {
         Ok(Some(Telemetry { progress, queue: Some(queue), ended, lost }))
     }
 
-    /// The headers of the file and of OpenTelemetry's variable.
+    /// Returns the headers from the file and from OpenTelemetry's variable.
     fn headers(&self) -> Result<Vec<(String, String)>, CommandError> {
         let mut headers = Vec::new();
         if let Some(file) = &self.otlp_headers_file {
@@ -102,13 +102,13 @@ fn pair(text: &str) -> (String, String) {
     (name.trim().to_owned(), value.trim().to_owned())
 }
 
-/// The pairs of a variable: separated by commas, with `%2C` for a comma.
+/// Parses the pairs of a variable: separated by commas, with `%2C` for a comma.
 fn listed(text: &str) -> impl Iterator<Item = (String, String)> {
     let parts = text.split(',').filter(|part| !part.trim().is_empty());
     parts.map(pair).map(|(name, value)| (name, decoded(&value)))
 }
 
-/// Reads `%XX` as the byte that it stands for.
+/// Decodes `%XX`.
 fn decoded(text: &str) -> String {
     let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
     while let [first, after @ ..] = rest {
@@ -128,7 +128,7 @@ fn decoded(text: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The process as OpenTelemetry names it. What its variables say counts before berth's own words.
+/// Returns the process's attributes in OpenTelemetry's names. OpenTelemetry's variables override berth's defaults.
 fn resource(about: &[(&str, &str)]) -> Vec<(String, String)> {
     let own = [("service.name", "berth"), ("service.version", env!("CARGO_PKG_VERSION"))];
     let own = own.iter().chain(about).map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -148,12 +148,12 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    /// Says that a stage of the work begins.
+    /// Records that a stage of the work begins.
     pub fn begin(&self, name: &'static str) {
         self.progress.begin(name);
     }
 
-    /// Tells of a pass, but not of a look that found nothing to do.
+    /// Sends a pass, except a look that found nothing to do.
     pub fn passed(&self, end: PassEnd<'_>, took: Duration) {
         let beginnings = self.progress.take_beginnings();
         if let Some(end) = spans::of_pass(end) {
@@ -161,7 +161,7 @@ impl Telemetry {
         }
     }
 
-    /// Tells of a member's round, if it changed or said something.
+    /// Sends a member's round, if it changed or reported something.
     pub fn synced(&self, round: &Sync, took: Duration) {
         let beginnings = self.progress.take_beginnings();
         if let Some(end) = spans::of_round(round) {
@@ -200,12 +200,12 @@ impl MetricsArgs {
         self.metrics
     }
 
-    /// Returns a handle for the progress of work, which remembers its stages if a collector is to hear of them.
+    /// Returns a progress handle, which remembers stages if a collector is set.
     pub fn progress(&self) -> Progress {
         if self.telemetry.is_wanted() { Progress::remembering() } else { Progress::default() }
     }
 
-    /// Makes a meter whose numbers are served or sent for as long as the process lives, if somebody wants them.
+    /// Makes a meter whose metrics are served or sent while the process runs, if requested.
     pub fn meter<M>(
         &self,
         progress: Progress,

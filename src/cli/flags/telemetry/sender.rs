@@ -1,4 +1,4 @@
-//! The thread that sends spans and numbers. It remembers so many spans while the collector is away.
+//! The thread that sends spans and metrics. It stores a limited number of spans while the collector is unreachable.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use tracing::{info, warn};
 use berth_telemetry::Page;
 use berth_telemetry::otlp::{Collector, CollectorError, Span, numbers, spans};
 
-/// The spans that wait for a collector which is away.
+/// The number of spans stored for an unreachable collector.
 const MOST_SPANS: usize = 2048;
-/// The spans of one request.
+/// The number of spans in one request.
 const AT_ONCE: usize = 512;
 
-/// The number of spans that nobody will see.
+/// The number of dropped spans.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lost(Arc<AtomicU64>);
 
@@ -37,7 +37,7 @@ pub(super) struct Sender {
     begun: SystemTime,
     waiting: VecDeque<Span>,
     lost: Lost,
-    /// The collector did not take the last message.
+    /// True if the last message failed.
     is_away: bool,
 }
 
@@ -58,7 +58,7 @@ impl Sender {
         self.lost.clone()
     }
 
-    /// Sends until nobody can have anything to send, and then what is left.
+    /// Sends until all senders are gone, and then the remaining data.
     pub fn run(mut self, traces: &Receiver<Vec<Span>>, interval: Duration) {
         let mut next = Instant::now() + interval;
         loop {
@@ -67,7 +67,7 @@ impl Sender {
                 Ok(trace) => {
                     self.keep(trace);
                     traces.try_iter().for_each(|trace| self.keep(trace));
-                    // A collector that is away is asked once an interval.
+                    // An unreachable collector is tried once per interval.
                     if !self.is_away {
                         self.send_spans();
                     }
@@ -96,7 +96,7 @@ impl Sender {
         }
     }
 
-    /// Sends all spans that wait. Reports whether the collector took them.
+    /// Sends all waiting spans. Returns true if the collector accepted them.
     fn send_spans(&mut self) -> bool {
         while !self.waiting.is_empty() {
             let count = self.waiting.len().min(AT_ONCE);
@@ -117,7 +117,7 @@ impl Sender {
         true
     }
 
-    /// Says once that the collector is away, and once that it is back.
+    /// Logs once that the collector is unreachable, and once that it is back.
     fn hear(&mut self, sent: Result<(), CollectorError>) -> bool {
         match sent {
             Ok(()) => {

@@ -1,4 +1,4 @@
-//! The ends of passes and rounds → spans: the work, and its steps below it.
+//! Converts passes and rounds to spans: the work, and its steps below it.
 
 use std::time::{Duration, SystemTime};
 
@@ -26,7 +26,7 @@ fn number(number: impl TryInto<i64>) -> Value {
     Value::Number(number.try_into().unwrap_or(i64::MAX))
 }
 
-/// A pass, but not a look that found nothing to do.
+/// Describes a pass, except a look that found nothing to do.
 pub(super) fn of_pass(end: PassEnd<'_>) -> Option<WorkEnd> {
     let (said, failure) = match end {
         PassEnd::StoodBy | PassEnd::Spared => return None,
@@ -52,7 +52,7 @@ pub(super) fn of_pass(end: PassEnd<'_>) -> Option<WorkEnd> {
     Some(WorkEnd { name: "pass", said, failure })
 }
 
-/// A round that failed, changed something or reported.
+/// Describes a round that failed, changed something or reported.
 pub(super) fn of_round(round: &Sync) -> Option<WorkEnd> {
     let outcome = match &round.result {
         Err(SyncError::NotAdmitted(NotAdmitted::Standby(_))) => return None,
@@ -77,7 +77,7 @@ pub(super) fn of_round(round: &Sync) -> Option<WorkEnd> {
     Some(WorkEnd { name: "round", said, failure: None })
 }
 
-/// The work as one trace. Each step lasts until the next one begins.
+/// Converts the work to one trace. Each step lasts until the next one begins.
 pub(super) fn trace(end: WorkEnd, steps: &[Beginning], took: Duration, ended: SystemTime) -> Vec<Span> {
     let (trace, id) = (u128::from(chance()) << 64 | u128::from(chance()), chance());
     let begun = ended.checked_sub(took).unwrap_or(ended);

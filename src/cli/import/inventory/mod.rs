@@ -1,7 +1,7 @@
-//! A hub with ClusterProfiles, whoever manages them → the inventory, without any placement.
+//! Imports ClusterProfiles of any manager: the inventory, without any placement.
 //!
-//! A cluster may have a profile in the namespace of each of its users: those of one manager are one file. Conditions
-//! stay behind, which a file would hold for ever, and so do ways to reach clusters: members pull.
+//! A cluster may have a profile in the namespace of each of its users. Profiles of the same manager become one file.
+//! Conditions are dropped, because a file would keep them for ever, and so are access data, because members pull.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ fn gather(host: &dyn Host, _: &Options) -> Result<Gathered, LiveError> {
         }
     };
     for (name, mut profiles) in by_name(profiles) {
-        // One that stays comes before one that is being deleted.
+        // A profile that stays comes before one that is being deleted.
         profiles.sort_by_key(|profile| {
             (clean::is_deleting(profile), text(profile, "/metadata/namespace").to_owned())
         });
@@ -74,7 +74,7 @@ fn by_name(profiles: Vec<Json>) -> BTreeMap<String, Vec<Json>> {
     found
 }
 
-/// What an import keeps of a profile, but for its namespace.
+/// Returns the imported part of a profile, except for its namespace.
 fn facts(profile: &Json) -> Json {
     let mut profile = profile.clone();
     cleaned(&mut profile);

@@ -1,10 +1,10 @@
-//! A KubeFed host cluster → its objects, ready to commit, and where each Federated object is now.
+//! Imports a KubeFed host cluster: its objects, ready to commit, and the present clusters of each Federated object.
 //!
-//! The settings, the type configs and the clusters are asked for first: they say which Federated types
-//! there are, and how far the control plane reaches.
+//! The settings, the type configs and the clusters are read first: they define the Federated types, and the scope of
+//! the control plane.
 //!
-//! - [`placed`]: the status of a Federated object → where it is. [`settle`]: what the scheduler of replicas
-//!   wrote into Federated objects → taken out again. [`tidy`]: each kind as it is written to a file.
+//! - [`placed`]: reads a Federated object's clusters from its status. [`settle`]: removes the replica scheduler's
+//!   fields from Federated objects. [`tidy`]: converts each kind for its file.
 
 mod placed;
 mod settle;
@@ -36,7 +36,7 @@ pub(crate) const IMPORTER: Importer = Importer {
 /// The default namespace of KubeFed's own objects.
 const USUAL_NAMESPACE: &str = "kube-federation-system";
 
-/// The name of the settings that count.
+/// The name of the settings in effect.
 const SETTINGS: &str = "kubefed";
 
 const CORE: &str = "core.kubefed.io";
@@ -52,7 +52,7 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
     }
     let mut gathered = Gathered::default();
     let [settings, configs, clusters] = ask_core(host, options, &mut gathered)?;
-    // KubeFed goes by the one of this name alone.
+    // KubeFed only uses the settings of this name.
     let in_force = settings.iter().find(|one| text(one, "/metadata/name") == SETTINGS);
     let scope = in_force.map(|one| text(one, "/spec/scope"));
     let within = (scope == Some("Namespaced")).then_some(options.namespace.as_str());
@@ -104,7 +104,7 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
     Ok(gathered)
 }
 
-/// The control plane's own objects: settings, type configs, clusters.
+/// Reads the control plane's own objects: settings, type configs, clusters.
 fn ask_core(
     host: &dyn Host,
     options: &Options,
@@ -136,7 +136,7 @@ fn ask_core(
     Ok(found)
 }
 
-/// The namespaces that hold settings or clusters of KubeFed, so far as they may be seen.
+/// Returns the namespaces with settings or clusters of KubeFed, as far as they can be read.
 fn planes(host: &dyn Host) -> Vec<String> {
     let query = |plural, kind| Query::all(Resource::new(CORE, "v1beta1", plural, kind, true));
     let queries = [query("kubefedconfigs", "KubeFedConfig"), query("kubefedclusters", "KubeFedCluster")];
@@ -150,7 +150,7 @@ fn planes(host: &dyn Host) -> Vec<String> {
 #[derive(Debug)]
 struct Federated {
     resource: Resource,
-    /// True if objects of the type hold the data of Secrets.
+    /// True if objects of the type contain data of Secrets.
     secret: bool,
 }
 
@@ -190,7 +190,7 @@ fn federated_types(
             });
             continue;
         }
-        // What the config says of its target, and what the resource is called: either may be wrong.
+        // Both the target in the config and the resource's name are checked, because either may be wrong.
         let secret = text("/spec/targetType/kind") == "Secret" && text("/spec/targetType/group").is_empty()
             || text("/spec/targetType/pluralName") == "secrets"
             || kind == FEDERATED_SECRET
@@ -208,7 +208,7 @@ fn federated_types(
     found
 }
 
-/// The plural that KubeFed makes of a kind.
+/// Returns the plural that KubeFed derives from a kind.
 fn plural_of(kind: &str) -> String {
     let kind = kind.to_lowercase();
     match kind.strip_suffix('y') {
@@ -224,7 +224,7 @@ fn text<'a>(object: &'a Json, pointer: &str) -> &'a str {
 
 fn take_federated(gathered: &mut Gathered, federated: &Federated, object: Json, options: &Options) {
     let Some(key) = key_of(&object) else { return };
-    // An object says itself what it is, whatever type it was listed under.
+    // An object's own kind counts, whatever type it was listed under.
     let secret = federated.secret
         || [FEDERATED_SECRET, "Secret"].contains(&&*key.kind)
         || text(&object, "/spec/template/kind") == "Secret";
@@ -250,8 +250,8 @@ fn take_cluster(gathered: &mut Gathered, cluster: Json) {
     take(gathered, cluster, tidy::cluster);
 }
 
-/// The plain Namespaces that hold something. berth makes members' namespaces from FederatedNamespaces, so
-/// that doing without these loses no more than the host's own labels.
+/// Takes the plain Namespaces that contain imported objects. berth makes members' namespaces from
+/// FederatedNamespaces, so without these only the host's own labels would be lost.
 fn take_namespaces(host: &dyn Host, options: &Options, gathered: &mut Gathered) -> Result<(), LiveError> {
     let needed: BTreeSet<String> = gathered
         .objects

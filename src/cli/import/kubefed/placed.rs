@@ -1,4 +1,4 @@
-//! `status.clusters` of a Federated object → where it is now; its overrides → with how many replicas.
+//! Reads the present clusters of a Federated object from `status.clusters`, and their replicas from its overrides.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use serde_json::Value as Json;
 use super::settle::REPLICAS;
 use crate::import::{Placed, Standing};
 
-/// Words that say that the member has no object of KubeFed's.
+/// States in which the member has no object of KubeFed's.
 const ABSENT: [&str; 4] = ["AlreadyExists", "CreationFailed", "CreationTimedOut", "ManagedLabelFalse"];
 
-/// Words of an object that is on its way out, and in the form it had.
+/// States of an object that is being removed and still has its former form.
 const LEAVING: [&str; 5] =
     ["DeletionFailed", "DeletionTimedOut", "LabelRemovalFailed", "LabelRemovalTimedOut", "WaitingForRemoval"];
 

@@ -1,10 +1,8 @@
 //! Removes from Federated objects the fields that KubeFed's replica scheduler wrote.
 //!
-//! For every preference the scheduler lists the clusters under `spec.placement.clusters` and sets
-//! `/spec/replicas` in
-//! the overrides. berth computes both and reads neither, so in a file they would only grow old. Where a
-//! preference
-//! has no effect for berth, the fields apply, and stay.
+//! For every preference, the scheduler lists the clusters under `spec.placement.clusters` and sets `/spec/replicas`
+//! in the overrides. berth computes both itself, so in a file they would become outdated. If berth ignores a
+//! preference, the fields take effect, and are kept.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -36,7 +34,8 @@ pub(super) fn settle(gathered: &mut Gathered, fleet: &Fleet) {
     }
 }
 
-/// The scheduler leaves a selector in place; without one every ready cluster took part.
+/// Removes the scheduler's clusters. It leaves a selector in place; without a selector, every ready cluster took
+/// part.
 fn drop_clusters(spec: &mut Map<String, Json>) -> bool {
     let Some(placement) = spec.get_mut("placement").and_then(Json::as_object_mut) else { return false };
     let dropped = placement.remove("clusters").is_some();
@@ -53,7 +52,7 @@ fn drop_numbers(spec: &mut Map<String, Json>) -> bool {
         let Some(operations) = entry.get_mut("clusterOverrides").and_then(Json::as_array_mut) else {
             continue;
         };
-        // Beside an operation on what holds the number, its place in the list matters.
+        // Next to an operation on the parent of the number, the position in the list matters.
         if operations.iter().any(|one| ["", "/spec"].contains(&path_of(one))) {
             continue;
         }

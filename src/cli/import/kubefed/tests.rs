@@ -74,7 +74,7 @@ fn warnings(gathered: &Gathered) -> String {
     gathered.diagnostics.iter().map(|one| format!("{one}\n")).collect()
 }
 
-/// A host with two clusters, a namespace everywhere, and one deployment divided by a preference.
+/// A host with two clusters, a namespace everywhere, and one deployment that a preference divides.
 fn divided(preference: Json) -> Fake {
     let deployment = json!({
         "apiVersion": "types.kubefed.io/v1beta1", "kind": "FederatedDeployment",

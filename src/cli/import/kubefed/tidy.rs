@@ -1,12 +1,12 @@
-//! Each of KubeFed's kinds as it is written to a file: meaning the same to berth as to KubeFed.
+//! Converts each of KubeFed's kinds for its file, with the same meaning for berth as for KubeFed.
 
 use serde_json::{Map, Value as Json, json};
 
 use crate::import::{Gathered, clean, some_of};
 use berth_member::live::public;
 
-/// A cluster keeps of its status what a decision reads: that it is not ready; and where it is. Its addresses
-/// lose their credentials, as the Secrets with tokens stay on the host.
+/// Keeps the parts of a cluster's status that decisions read: readiness and location. Removes credentials from its
+/// addresses; the Secrets with tokens stay on the host.
 pub(super) fn cluster(object: &mut Json) {
     let ready = is_ready(object);
     let mut status = Map::new();
@@ -15,7 +15,7 @@ pub(super) fn cluster(object: &mut Json) {
         status.extend(value.map(|value| (key.to_owned(), value.clone())));
     }
     if !ready || !status.is_empty() {
-        // A status without the condition would say that the cluster is not ready.
+        // A status without the condition would mean that the cluster is not ready.
         let word = if ready { "True" } else { "False" };
         status.insert("conditions".to_owned(), json!([{"type": "Ready", "status": word}]));
     }
@@ -32,7 +32,7 @@ pub(super) fn cluster(object: &mut Json) {
     }
 }
 
-/// Reports whether KubeFed calls the cluster ready: its condition `Ready` is `True`.
+/// Reports whether KubeFed considers the cluster ready: its condition `Ready` is `True`.
 pub(super) fn is_ready(cluster: &Json) -> bool {
     let conditions = cluster.pointer("/status/conditions").and_then(Json::as_array);
     let ready =
@@ -62,7 +62,7 @@ pub(super) fn federated(object: &mut Json) {
     }
 }
 
-/// KubeFed's server drops a null, and KubeFed takes a missing value for null; berth wants it written.
+/// Writes a dropped null. KubeFed's server drops it, and KubeFed takes a missing value for null; berth requires it.
 fn spell_null(operation: &mut Map<String, Json>) {
     let sets = operation.get("op").and_then(Json::as_str).is_none_or(|op| op != "remove");
     if sets && !operation.contains_key("value") {

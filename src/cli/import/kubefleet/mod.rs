@@ -1,8 +1,8 @@
-//! A KubeFleet hub → its objects and what its placements select, ready to commit, and where each placement
-//! has its clusters now.
+//! Imports a KubeFleet hub: its objects and those that its placements select, ready to commit, and the present
+//! clusters of each placement.
 //!
-//! - [`wanted`]: resource selectors → what to ask the hub for. [`placed`]: bindings → the first decisions.
-//! - [`tidy`]: each object as it is written to a file.
+//! - [`wanted`]: queries for the objects that placements select. [`placed`]: reads the first decisions from bindings.
+//! - [`tidy`]: converts each object for its file.
 
 mod placed;
 #[cfg(test)]
@@ -32,10 +32,10 @@ pub(crate) const IMPORTER: Importer = Importer {
 const CLUSTERS: &str = "cluster.kubernetes-fleet.io";
 const PLACEMENTS: &str = "placement.kubernetes-fleet.io";
 
-/// The versions that a hub may serve, the one with the most fields first.
+/// The versions that a hub may serve, in order of preference.
 const VERSIONS: [&str; 2] = ["v1beta1", "v1"];
 
-/// Kinds that people write: group, plural, kind, whether in a namespace.
+/// The kinds that users write: group, plural, kind, and true for a namespaced kind.
 const WRITTEN: [(&str, &str, &str, bool); 10] = [
     (CLUSTERS, "memberclusters", "MemberCluster", false),
     (PLACEMENTS, "clusterresourceplacements", "ClusterResourcePlacement", false),
@@ -54,7 +54,7 @@ const WRITTEN: [(&str, &str, &str, bool); 10] = [
     (PLACEMENTS, "stagedupdatestrategies", "StagedUpdateStrategy", true),
 ];
 
-/// The kinds in which the hub keeps its scheduler's decisions.
+/// The kinds in which the hub stores its scheduler's decisions.
 const BINDINGS: [(&str, &str, &str, bool); 2] = [
     (PLACEMENTS, "clusterresourcebindings", "ClusterResourceBinding", false),
     (PLACEMENTS, "resourcebindings", "ResourceBinding", true),
@@ -86,10 +86,10 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
     Ok(gathered)
 }
 
-/// The hub's controllers write nothing into what people wrote.
+/// Changes nothing: the hub's controllers write nothing into users' objects.
 fn settle(_: &mut Gathered, _: &Fleet) {}
 
-/// All of KubeFleet's own objects, kind by kind, each in the first of the versions that the hub serves it in.
+/// Reads all of KubeFleet's own objects, kind by kind, each in the first version that the hub serves.
 fn ask_own(host: &dyn Host, gathered: &mut Gathered) -> Result<Vec<Vec<Json>>, LiveError> {
     let kinds: Vec<&(&str, &str, &str, bool)> = WRITTEN.iter().chain(&BINDINGS).collect();
     let mut found: Vec<Vec<Json>> = kinds.iter().map(|_| Vec::new()).collect();
@@ -104,7 +104,7 @@ fn ask_own(host: &dyn Host, gathered: &mut Gathered) -> Result<Vec<Vec<Json>>, L
         for (at, answer) in open.into_iter().zip(host.list(&queries)) {
             match answer {
                 Ok(objects) => found[at] = objects,
-                // An older hub does not have all of the kinds.
+                // An older hub lacks some of the kinds.
                 Err(LiveError::NotServed { .. }) => left.push(at),
                 Err(error) if error.is_final() => return Err(error),
                 Err(error) => gathered.missing.push(error),
@@ -115,7 +115,7 @@ fn ask_own(host: &dyn Host, gathered: &mut Gathered) -> Result<Vec<Vec<Json>>, L
     Ok(found)
 }
 
-/// The answers in the order of the queries; what cannot be had is noted and leaves its place empty.
+/// Returns the answers in the order of the queries. A failed query is recorded and gives an empty list.
 fn ask(host: &dyn Host, queries: &[Query], gathered: &mut Gathered) -> Result<Vec<Vec<Json>>, LiveError> {
     let mut found = Vec::new();
     for answer in host.list(queries) {
@@ -150,7 +150,7 @@ fn take_placement(gathered: &mut Gathered, placement: Json) {
     take(gathered, placement, clean::object);
 }
 
-/// Takes the objects that the placements select: the repository replaces the hub for these too.
+/// Takes the objects that the placements select, because the repository replaces the hub for these too.
 fn take_selected(
     host: &dyn Host,
     options: &Options,

@@ -1,4 +1,4 @@
-//! Bindings, and what a placement's status says of each cluster → where the placement is now.
+//! Reads a placement's present clusters from its bindings and its status.
 
 use serde_json::Value as Json;
 
@@ -20,17 +20,17 @@ const OLD_NAMES: [(&str, &str); 6] = [
     ("WorkSynchronizeSucceeded", "WorkSynchronized"),
 ];
 
-/// Conditions of a cluster that are False where a member may have other than the hub's objects.
+/// Conditions of a cluster that are False if a member may have other objects than the hub's.
 const TELLING: [&str; 3] = ["Overridden", "WorkSynchronized", "Applied"];
 
-/// Today's name of a condition, with or without its kind's prefix.
+/// Returns the current name of a condition, with or without its kind's prefix.
 pub(super) fn condition_name(name: &str) -> &str {
     let known = |name: &str| OLD_NAMES.iter().find(|(old, _)| *old == name).map(|(_, new)| *new);
     let bare = name.strip_prefix("ClusterResourcePlacement").or(name.strip_prefix("ResourcePlacement"));
     known(name).or_else(|| bare.map(|bare| known(bare).unwrap_or(bare))).unwrap_or(name)
 }
 
-/// Returns the clusters with trouble by the placement's own status. Bindings name the other clusters.
+/// Returns the clusters with problems in the placement's status. Bindings name the other clusters.
 pub(super) fn placed(placement: &Json) -> Placed {
     let statuses = placement.pointer("/status/placementStatuses").and_then(Json::as_array);
     let mut placed = Placed::default();
@@ -43,14 +43,14 @@ pub(super) fn placed(placement: &Json) -> Placed {
         });
         if let Some(bad) = bad {
             let word = bad["reason"].as_str().unwrap_or_default().to_owned();
-            // Until a binding says otherwise it is not there.
+            // The object counts as missing until a binding shows otherwise.
             placed.clusters.insert(cluster.to_owned(), Standing { there: false, doubtful: false, word });
         }
     }
     placed
 }
 
-/// Puts a binding's cluster into its placement.
+/// Adds a binding's cluster to its placement.
 pub(super) fn bind(gathered: &mut Gathered, binding: &Json) {
     let text = |pointer: &str| binding.pointer(pointer).and_then(Json::as_str).unwrap_or_default();
     let (parent, cluster, state) = (text(PARENT), text("/spec/targetCluster"), text("/spec/state"));

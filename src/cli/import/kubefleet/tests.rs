@@ -9,7 +9,7 @@ use crate::import::{Gathered, Options, layout};
 use berth_base::model::Key;
 use berth_member::live::{Host, LiveError, Query, Resource};
 
-/// A hub that answers from lists by plural, within the namespace that is asked for.
+/// A hub that answers from lists by plural, within the queried namespace.
 struct Fake(BTreeMap<&'static str, Vec<Json>>);
 
 impl Host for Fake {

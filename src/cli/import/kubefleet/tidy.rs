@@ -1,10 +1,10 @@
-//! Each kind of object as it is written to a file: meaning the same to berth as to the hub.
+//! Converts each kind of object for its file, with the same meaning for berth as for the hub.
 
 use serde_json::{Map, Value as Json};
 
 use crate::import::{clean, kubefed};
 
-/// A cluster keeps what policies measure. What its agent says of itself is out of date in a file.
+/// Keeps the parts of a cluster that policies read. The agent's own status would be outdated in a file.
 pub(super) fn cluster(object: &mut Json) {
     let mut status = Map::new();
     for key in ["properties", "resourceUsage"] {
@@ -35,7 +35,7 @@ pub(super) fn is_fit(cluster: &Json) -> bool {
     is("Joined") && is("Healthy")
 }
 
-/// An object that placements select, without what the hub gave it.
+/// Cleans an object that placements select from the hub's additions.
 pub(super) fn selected(object: &mut Json) {
     let is = |kind: &str| object["kind"] == kind && object["apiVersion"] == "v1";
     if is("Namespace") {

@@ -1,4 +1,4 @@
-//! Placements' resource selectors → the questions to the hub, and which of the answers are meant.
+//! The queries for the objects that placements select, and the selection among the answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use berth_member::live::{Query, Resource};
 
 use super::{CLUSTERS, PLACEMENTS};
 
-/// Groups that are never placed: passing things, and the hub's own.
+/// Groups that are never placed: short-lived objects, and the hub's own.
 const NEVER: [&str; 5] = [CLUSTERS, PLACEMENTS, "coordination.k8s.io", "events.k8s.io", "metrics.k8s.io"];
 
 /// The objects to request from the hub.
@@ -17,7 +17,7 @@ pub(super) struct Wanted<'a> {
     /// Kinds that selectors name and the hub does not serve.
     pub(super) unknown: BTreeSet<String>,
     selectors: Vec<Selector<'a>>,
-    /// Namespaces that are placed with all that is in them.
+    /// Namespaces that are placed with all their objects.
     whole: BTreeSet<String>,
 }
 
@@ -129,7 +129,7 @@ fn labels_match(selector: &Json, labels: &Json) -> bool {
     equal && selector["matchExpressions"].as_array().into_iter().flatten().all(holds)
 }
 
-/// Services by namespace and name: the Endpoints of the same name are made from them.
+/// Returns Services by namespace and name: Endpoints of the same name are derived from them.
 pub(super) fn services(objects: &[Json]) -> BTreeSet<(String, String)> {
     let of_core = objects.iter().filter(|one| one["kind"] == "Service" && one["apiVersion"] == "v1");
     of_core.map(name_of).collect()

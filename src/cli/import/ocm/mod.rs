@@ -1,9 +1,9 @@
-//! An Open Cluster Management hub → its objects, ready to commit, and where each placement has its clusters now.
+//! Imports an Open Cluster Management hub: its objects, ready to commit, and the present clusters of each placement.
 //!
-//! - [`placed`]: PlacementDecisions and ManifestWorks → the first decisions. [`tidy`]: each object as it is
-//!   written to a file. [`works`]: which ManifestWorks people wrote, and which a hub made.
+//! - [`placed`]: reads the first decisions from PlacementDecisions and ManifestWorks. [`tidy`]: converts each object
+//!   for its file. [`works`]: distinguishes the ManifestWorks that people wrote from those that a hub made.
 //!
-//! Secrets are never asked for, nor is what a cluster joined with.
+//! Secrets are never read, nor are the objects with which a cluster joined.
 
 mod placed;
 #[cfg(test)]
@@ -55,7 +55,7 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
     let mut gathered = Gathered::default();
     let [clusters, sets, bindings, placements, decisions, scores, replica_sets, works] =
         ask(host, &mut gathered)?;
-    // What an expression looks at must be there; otherwise conditions are out of date in a file.
+    // Conditions that an expression reads must exist; all others would be outdated in a file.
     let conditions = placements.iter().any(|one| one["spec"].to_string().contains("conditions"));
     for cluster in clusters {
         warn_of_cluster(&mut gathered, &cluster);
@@ -74,10 +74,11 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
     Ok(gathered)
 }
 
-/// The hub's controllers write nothing into what people wrote.
+/// Changes nothing: the hub's controllers write nothing into users' objects.
 fn settle(_: &mut Gathered, _: &Fleet) {}
 
-/// The answers, each in the newest version that the hub serves; what cannot be had is noted and stays empty.
+/// Returns the answers, each in the newest version that the hub serves. A failed query is recorded and gives an empty
+/// list.
 fn ask(host: &dyn Host, gathered: &mut Gathered) -> Result<[Vec<Json>; ASKED.len()], LiveError> {
     let mut answers: [Vec<Json>; ASKED.len()] = Default::default();
     let mut open: Vec<usize> = (0..ASKED.len()).collect();
@@ -92,7 +93,7 @@ fn ask(host: &dyn Host, gathered: &mut Gathered) -> Result<[Vec<Json>; ASKED.len
         for (index, answer) in open.iter().zip(host.list(&queries)) {
             match answer {
                 Ok(objects) => answers[*index] = objects,
-                // An older hub has an older version, or does not have the kind.
+                // An older hub serves an older version, or lacks the kind.
                 Err(LiveError::NotServed { .. }) => not_served.push(*index),
                 Err(error) if error.is_final() => return Err(error),
                 Err(error) => gathered.missing.push(error),
@@ -129,7 +130,7 @@ fn warn_of_cluster(gathered: &mut Gathered, cluster: &Json) {
     }
 }
 
-/// An object with a placement, which begins with no cluster until something says otherwise.
+/// Takes an object with a placement. It has no cluster until another object names one.
 fn take_placed(gathered: &mut Gathered, object: Json, clean: fn(&mut Json)) -> Option<Key> {
     let key = key_of(&object).filter(|_| !clean::is_deleting(&object));
     take(gathered, object, clean);
@@ -141,7 +142,7 @@ fn take_works(replica_sets: Vec<Json>, works: Vec<Json>, options: &Options, gath
     let mut templates = Vec::new();
     let mut left_out = 0;
     for mut set in replica_sets {
-        // Its works on the hub have the Secrets still.
+        // The hub's works still contain the Secrets.
         let template = set["spec"]["manifestWorkTemplate"].clone();
         left_out += works::settle_secrets(&mut set, "/spec/manifestWorkTemplate/workload", options, gathered);
         if !works::has_manifests(&set, "/spec/manifestWorkTemplate/workload") {

@@ -1,5 +1,5 @@
-//! PlacementDecisions → the clusters that placements have. ManifestWorks → those that a ManifestWorkReplicaSet
-//! has, and how the work stands there.
+//! Reads placements' clusters from PlacementDecisions, and the clusters of a ManifestWorkReplicaSet from its
+//! ManifestWorks, with the state of each work.
 
 use serde_json::Value as Json;
 
@@ -7,15 +7,15 @@ use super::{CLUSTERS, WORKS};
 use crate::import::{Gathered, Standing, clean};
 use berth_base::model::{Group, Key};
 
-/// The label that names a decision's placement. Its owner does as well.
+/// The label that names a decision's placement, as its owner reference does.
 const PLACEMENT: &str = "cluster.open-cluster-management.io/placement";
 const GROUP_INDEX: &str = "cluster.open-cluster-management.io/decision-group-index";
 const GROUP_NAME: &str = "cluster.open-cluster-management.io/decision-group-name";
 
-/// The word for a work whose manifests are not those of its set's template.
+/// The state of a work whose manifests are not those of its set's template.
 const OUTDATED: &str = "an earlier version";
 
-/// Puts a decision's clusters into its placement; one placement may have many decisions.
+/// Adds a decision's clusters to its placement, which may have several decisions.
 pub(super) fn decide(gathered: &mut Gathered, decision: &Json) {
     let metadata = &decision["metadata"];
     let label = |key: &str| metadata["labels"][key].as_str();
@@ -37,7 +37,7 @@ pub(super) fn decide(gathered: &mut Gathered, decision: &Json) {
     }
 }
 
-/// Returns the state of a work in its cluster, by the agent's own records.
+/// Returns the state of a work in its cluster, by the agent's records.
 pub(super) fn standing(work: &Json) -> Standing {
     let conditions = work.pointer("/status/conditions").and_then(Json::as_array);
     let applied = conditions.into_iter().flatten().find(|one| one["type"] == "Applied");
@@ -51,7 +51,7 @@ pub(super) fn standing(work: &Json) -> Standing {
     Standing { there: true, doubtful: !word.is_empty(), word }
 }
 
-/// Puts a work's cluster into the set that made it. A cluster that two placements pick may have two works.
+/// Adds a work's cluster to the set that made it. A cluster picked by two placements may have two works.
 pub(super) fn work(gathered: &mut Gathered, set: &Key, work: &Json, templates: &[(Key, Json)]) {
     let cluster = work["metadata"]["namespace"].as_str().unwrap_or_default();
     if clean::is_deleting(work) || !gathered.placed.contains_key(set) {
@@ -72,7 +72,7 @@ pub(super) fn work(gathered: &mut Gathered, set: &Key, work: &Json, templates: &
     }
 }
 
-/// Marks the clusters that a set's placements pick and that have no work yet: the rollout has not reached them.
+/// Marks the picked clusters without a work as pending: the rollout has not reached them.
 pub(super) fn wait_for_works(gathered: &mut Gathered) {
     let mut waiting = Vec::new();
     for (key, object) in &gathered.objects {

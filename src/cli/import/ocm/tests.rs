@@ -221,7 +221,7 @@ fn a_cluster_keeps_what_placements_look_at() {
     assert_eq!(oslo["spec"]["taints"][1]["timeAdded"], "2026-02-02T00:00:00Z");
     let said: Vec<_> = gathered.diagnostics.iter().map(|one| one.message.as_str()).collect();
     assert!(said.iter().any(|one| one.contains("was never accepted")), "{said:?}");
-    // An expression looks at conditions.
+    // An expression reads conditions.
     let mut looks = placement("looks");
     looks["spec"] = json!({"predicates": [{"requiredClusterSelector": {"celSelector": {"celExpressions": ["managedCluster.status.conditions.size() > 0"]}}}]});
     let gathered = gather(

@@ -1,18 +1,18 @@
-//! Each kind of object as it is written to a file: meaning the same to berth as to the hub.
+//! Converts each kind of object for its file, with the same meaning for berth as for the hub.
 
 use serde_json::{Map, Value as Json};
 
 use super::CLUSTERS;
 use crate::import::clean;
 
-/// The status fields that placements look at.
+/// The status fields that placements read.
 const KEPT_STATUS: [&str; 4] = ["allocatable", "capacity", "clusterClaims", "version"];
 
-/// Sets that a hub makes by itself, and berth has without any file.
+/// Sets that a hub creates itself, and that berth has without a file.
 const BUILT_IN_SETS: [&str; 2] = ["default", "global"];
 
-/// A cluster with what placements look at. What its agent says of its health is out of date in a file, and
-/// kept only where some expression looks at it.
+/// Keeps the parts of a cluster that placements read. Its health would be outdated in a file, and is kept only if an
+/// expression reads it.
 pub(super) fn cluster(mut cluster: Json, conditions: bool) -> Json {
     if let Some(status) = cluster.get_mut("status").and_then(Json::as_object_mut) {
         status.retain(|key, value| {
@@ -32,7 +32,7 @@ pub(super) fn cluster(mut cluster: Json, conditions: bool) -> Json {
     cluster
 }
 
-/// Takes off what the server added, and leaves the status.
+/// Removes the server's additions, and keeps the status.
 pub(super) fn cleaned(object: &mut Json) {
     let status = object["status"].take();
     clean::object(object);
@@ -41,7 +41,7 @@ pub(super) fn cleaned(object: &mut Json) {
     }
 }
 
-/// Scores, and until when they count.
+/// Keeps the scores and their expiry.
 pub(super) fn score(object: &mut Json) {
     if let Some(status) = object.get_mut("status").and_then(Json::as_object_mut) {
         status.retain(|key, value| ["scores", "validUntil"].contains(&key.as_str()) && !value.is_null());
@@ -49,7 +49,7 @@ pub(super) fn score(object: &mut Json) {
     cleaned(object);
 }
 
-/// A set; the selector type of old hubs is what is the usual one today.
+/// Cleans a set. Converts an old hub's selector type to the present one.
 pub(super) fn set(object: &mut Json) {
     clean::object(object);
     if let Some(selector) = object.pointer_mut("/spec/clusterSelector").and_then(Json::as_object_mut)
@@ -59,7 +59,7 @@ pub(super) fn set(object: &mut Json) {
     }
 }
 
-/// Reports whether the hub makes the set itself and restores every change of it.
+/// Reports whether the hub creates the set itself and reverts all changes of it.
 pub(super) fn is_kept_by_the_hub(set: &Json) -> bool {
     let metadata = &set["metadata"];
     let name = metadata["name"].as_str().unwrap_or_default();
@@ -67,7 +67,7 @@ pub(super) fn is_kept_by_the_hub(set: &Json) -> bool {
     BUILT_IN_SETS.contains(&name) && !left_alone
 }
 
-/// The keys of taints that the hub puts on clusters that do not answer.
+/// Returns the keys of taints that the hub adds to clusters that do not answer.
 pub(super) fn taints_of_the_hub(cluster: &Json) -> Vec<String> {
     let known = [format!("{CLUSTERS}/unavailable"), format!("{CLUSTERS}/unreachable")];
     let taints = cluster.pointer("/spec/taints").and_then(Json::as_array);

@@ -1,6 +1,5 @@
-//! Tells the ManifestWorks of people and their pipelines, which are input, from those that a hub makes; and
-//! finds the
-//! Secrets in manifests.
+//! Distinguishes ManifestWorks of people and their pipelines, which are input, from those that a hub makes, and finds
+//! the Secrets in manifests.
 
 use serde_json::Value as Json;
 
@@ -8,20 +7,20 @@ use super::WORKS;
 use crate::import::{Gathered, Options};
 use berth_base::model::Key;
 
-/// On works that a ManifestWorkReplicaSet made: its namespace, a dot, its name.
+/// The label of works made by a ManifestWorkReplicaSet: its namespace, a dot, its name.
 const REPLICA_SET: &str = "work.open-cluster-management.io/manifestworkreplicaset";
 
-/// On works that the add-on manager made.
+/// The label of works made by the add-on manager.
 const ADD_ON: &str = "open-cluster-management.io/addon-name";
 
-/// The maker of a work.
+/// The author of a work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     People,
     ReplicaSet(Key),
-    /// An add-on, or another controller that owns it.
+    /// An add-on, or another controller that owns the work.
     Hub,
-    /// The agent that a cluster joins a hub with, and its credentials.
+    /// The agent with which a cluster joins a hub, and its credentials.
     Joining,
 }
 
@@ -29,7 +28,7 @@ pub(super) fn origin(work: &Json) -> Origin {
     let metadata = &work["metadata"];
     let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
     let set = text(&metadata["labels"][REPLICA_SET]);
-    // A namespace has no dots, names may.
+    // A namespace contains no dots, names may.
     if let Some((namespace, name)) = set.split_once('.') {
         return Origin::ReplicaSet(Key::new(WORKS, "ManifestWorkReplicaSet", namespace, name));
     }
@@ -48,7 +47,7 @@ pub(super) fn origin(work: &Json) -> Origin {
     if owned || metadata["labels"].get(ADD_ON).is_some() { Origin::Hub } else { Origin::People }
 }
 
-/// Counts the Secrets among manifests, or takes them out where they are not wanted. Says how many went.
+/// Counts the Secrets among manifests, or removes them unless they are wanted. Returns the number of removed ones.
 pub(super) fn settle_secrets(
     work: &mut Json,
     workload: &str,
@@ -68,7 +67,7 @@ pub(super) fn settle_secrets(
     count
 }
 
-/// Reports whether a manifest is a Secret, or a list with a Secret in it.
+/// Reports whether a manifest is a Secret, or a list that contains one.
 fn holds_secret(manifest: &Json) -> bool {
     let in_list = || manifest["items"].as_array().is_some_and(|items| items.iter().any(holds_secret));
     manifest["apiVersion"] == "v1"
@@ -79,7 +78,7 @@ fn holds_secret(manifest: &Json) -> bool {
         }
 }
 
-/// Reports whether any manifest is left to place.
+/// Reports whether a manifest is left to place.
 pub(super) fn has_manifests(work: &Json, workload: &str) -> bool {
     let manifests = work.pointer(&format!("{workload}/manifests")).and_then(Json::as_array);
     manifests.is_some_and(|all| !all.is_empty())

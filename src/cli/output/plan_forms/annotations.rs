@@ -1,4 +1,4 @@
-//! Annotations: faults and causes on the lines of the fleet repository that they are about.
+//! Annotations: problems and causes at their lines in the fleet repository.
 
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
@@ -16,14 +16,14 @@ pub(super) struct Annotation {
     pub severity: Severity,
     pub at: Pos,
     pub message: String,
-    /// The finding was there before the change.
+    /// True if the finding existed before the change.
     pub is_standing: bool,
 }
 
-/// The most annotations for one rule. Forges show few, and refuse very many.
+/// The number of annotations per rule. Forges show few, and refuse very many.
 const MOST: usize = 1_000;
 
-/// The annotations of a plan: its diagnostics, then the edits with what each does.
+/// Returns the annotations of a plan: its diagnostics, then the edits with their effects.
 pub(super) fn of(report: &PlanReport<'_>) -> Vec<Annotation> {
     let mut found = Vec::new();
     let policy = report.policy.diagnostics();
@@ -55,7 +55,7 @@ pub(super) fn of(report: &PlanReport<'_>) -> Vec<Annotation> {
     found
 }
 
-/// Lines that a runner turns into annotations. Warnings that were there before are left out.
+/// Returns lines that a runner turns into annotations. Omits warnings from before the change.
 pub(super) fn workflow_commands(annotations: &[Annotation]) -> String {
     let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
     annotations
@@ -75,12 +75,12 @@ pub(super) fn workflow_commands(annotations: &[Annotation]) -> String {
         .collect()
 }
 
-/// The value of a workflow command, which ends with its line.
+/// Escapes a value in a workflow command, which ends with its line.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// The report that GitLab reads from a job's artifacts.
+/// Returns the report that GitLab reads from a job's artifacts.
 pub(super) fn code_quality(annotations: &[Annotation]) -> Json {
     let one = |one: &Annotation| {
         let severity = match one.severity {
@@ -88,7 +88,7 @@ pub(super) fn code_quality(annotations: &[Annotation]) -> Json {
             Severity::Warning => "major",
             Severity::Note => "info",
         };
-        // Equal findings of two commits are one finding, wherever the line has moved to.
+        // Equal findings of two commits have the same identity, wherever their line moved.
         let identity = format!("{}\0{}\0{}", one.rule, one.at.file, one.message);
         json!({
             "description": harmless_line(&one.message),
@@ -101,7 +101,7 @@ pub(super) fn code_quality(annotations: &[Annotation]) -> Json {
     annotations.iter().map(one).collect()
 }
 
-/// Makes a SARIF 2.1.0 log of one run, which code scanning shows on the changed lines.
+/// Makes a SARIF 2.1.0 log of one run. Code scanning shows it at the changed lines.
 pub(super) fn sarif_log(annotations: &[Annotation]) -> Json {
     let result = |one: &Annotation| {
         let level = match one.severity {
@@ -139,7 +139,7 @@ pub(super) fn sarif_log(annotations: &[Annotation]) -> Json {
     })
 }
 
-/// A path as a relative reference.
+/// Encodes a path as a relative reference.
 fn uri(path: &str) -> String {
     let mut text = String::new();
     for byte in path.bytes() {

@@ -1,4 +1,4 @@
-//! Effects that only several branches together have, under a heading of their own.
+//! Effects that only several branches together have, under their own heading.
 
 use serde::Serialize;
 
@@ -13,34 +13,34 @@ use berth_engine::consequences::folded::FoldedPlan;
 use berth_engine::plan::{Change, Plan};
 use berth_git::CommitId;
 
-/// The most names of one line.
+/// The number of names in a line.
 const NAMES: usize = 5;
 
-/// Two branches that changed files in ways that do not go together. The second is left out of the combination.
+/// Two branches with conflicting changes to files. The second is left out of the combination.
 #[derive(Debug)]
 pub(crate) struct Conflict {
     pub between: [String; 2],
     pub files: Vec<String>,
 }
 
-/// The effects of the combination that no branch has alone, and the other way round.
+/// The effects of the combination that no branch has alone, and the reverse.
 #[derive(Debug)]
 pub(crate) struct Together {
     /// The revisions, each a name and a commit.
     pub branches: Vec<(String, CommitId)>,
     pub conflicts: Vec<Conflict>,
-    /// The changes that no branch makes alone: as a list, and folded.
+    /// The changes that no branch makes alone: as a list, and grouped.
     pub only: Plan,
     pub folded: FoldedPlan,
     pub held: Vec<Key>,
     pub faults: Diagnostics,
     pub refused: Vec<String>,
-    /// The changes that a branch makes alone and not together, by the branch.
+    /// The changes that a branch makes alone and the combination does not, by branch.
     pub undone: Vec<(String, Plan)>,
 }
 
 impl Together {
-    /// Reports whether the branches together do what each does alone.
+    /// Reports whether the combination does exactly what the branches do alone.
     pub fn is_quiet(&self) -> bool {
         self.conflicts.is_empty()
             && self.only.is_empty()
@@ -51,7 +51,7 @@ impl Together {
     }
 }
 
-/// The heading: the branches, and whether anything is to be told of them.
+/// Returns the heading: the branches, and whether the combination differs.
 pub(super) fn title(together: &Together) -> String {
     let names: Vec<String> = together.branches.iter().map(|(name, _)| format!("`{name}`")).collect();
     match together.is_quiet() {
@@ -60,7 +60,7 @@ pub(super) fn title(together: &Together) -> String {
     }
 }
 
-/// The conflicts, then what comes about only together, then what no longer does.
+/// Lists the conflicts, then effects of the combination alone, then lost effects.
 pub(super) fn lines(together: &Together, clusters: &ClusterWords<'_>) -> Vec<Line> {
     let mut lines = Vec::new();
     for conflict in &together.conflicts {
@@ -83,7 +83,7 @@ pub(super) fn lines(together: &Together, clusters: &ClusterWords<'_>) -> Vec<Lin
         lines.push(line(Sign::Attention, 0, format!("held: {}", some_of(&together.held, NAMES))));
     }
     for part in outline::parts(&together.folded, clusters, false) {
-        // No edit in the headings is enough: all branches are.
+        // A heading's edits are not the full cause: all branches are.
         lines.extend(part.lines);
     }
     for (branch, plan) in &together.undone {
@@ -98,7 +98,7 @@ pub(super) fn lines(together: &Together, clusters: &ClusterWords<'_>) -> Vec<Lin
     lines
 }
 
-/// The changes of each workload and placement, in words.
+/// Describes the changes of each workload and placement.
 fn undone<'p>(plan: &'p Plan, clusters: &ClusterWords<'_>) -> Vec<(&'p Key, String)> {
     let mut found = Vec::new();
     for (key, change) in &plan.placements {
@@ -123,7 +123,7 @@ fn undone<'p>(plan: &'p Plan, clusters: &ClusterWords<'_>) -> Vec<(&'p Key, Stri
     found
 }
 
-/// All of it for programs.
+/// The comparison as JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct TogetherForm<'a> {
     branches: Vec<BranchForm<'a>>,

@@ -1,4 +1,4 @@
-//! A plan for programs. `docs/schemas/plan.json` describes it, as docs/results.md says.
+//! A plan as JSON. docs/results.md and `docs/schemas/plan.json` describe it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use super::policy::FindingForm;
 use super::reasons::Reasons;
 use super::rollouts::RolloutForm;
 
-/// The report of a plan.
+/// A plan's report as JSON.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ReportForm<'a> {

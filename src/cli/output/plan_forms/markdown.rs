@@ -1,7 +1,7 @@
 //! A plan as one comment of a pull request.
 //!
-//! Names, labels, messages and values come from strangers. All of them stand in blocks or spans of code, in which
-//! a forge makes neither links nor mentions of them.
+//! Names, labels, messages and values come from strangers. They are always inside blocks or spans of code, where a
+//! forge makes neither links nor mentions of them.
 
 use std::fmt::Write as _;
 
@@ -12,27 +12,27 @@ use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Severity, harmless_line, harmless_lines};
 use berth_base::text::counted;
 
-/// The most bytes of a comment. Forges take 65,536 characters and more.
+/// The size limit of a comment in bytes. Forges accept 65,536 characters or more.
 const MOST: usize = 60_000;
 
-/// The most bytes above the parts, and below them.
+/// The size limits of the text above and below the parts.
 const HEAD: usize = 10_000;
 const TAIL: usize = 30_000;
 
-/// The room for the line that tells what was left out.
+/// The space for the line about omitted parts.
 const LEFT_OUT: usize = 200;
 
-/// The most parts that are open at first sight.
+/// The number of parts that are expanded initially.
 const OPEN: usize = 3;
 
-/// The most lines of a part where the whole is too long, and of each list.
+/// The number of lines of a part if the whole is too long, and of each list.
 const SHORT: usize = 12;
 const LISTED: usize = 20;
 
 /// The longest line.
 const WIDEST: usize = 400;
 
-/// Writes the comment: whole, else with short parts, else with as many of them as fit.
+/// Writes the comment: complete, else with shortened parts, else with as many of them as fit.
 pub(super) fn comment(report: &PlanReport<'_>) -> String {
     let (head, tail) = (format!("{}{}", head(report), together_block(report)), tail(report));
     let room = MOST - head.len() - tail.len() - LEFT_OUT;
@@ -41,7 +41,7 @@ pub(super) fn comment(report: &PlanReport<'_>) -> String {
     format!("{head}{middle}{tail}")
 }
 
-/// Writes the comment for a change that has no plan.
+/// Writes the comment for a change without a plan.
 pub(crate) fn failure(error: &CommandError) -> String {
     let hint = error.hint.as_ref().map_or_else(String::new, |hint| format!("\nhint: {hint}"));
     let mut lines: Vec<String> = error.message.lines().map(cut).collect();
@@ -70,7 +70,7 @@ fn head(report: &PlanReport<'_>) -> String {
     }
 }
 
-/// The effects that only several branches together have.
+/// Writes the effects that only several branches together have.
 fn together_block(report: &PlanReport<'_>) -> String {
     let Some(together) = report.together else { return String::new() };
     let lines = report.together_lines(together);
@@ -81,7 +81,7 @@ fn together_block(report: &PlanReport<'_>) -> String {
     }
 }
 
-/// Parts as blocks, as many as there is room for.
+/// Writes parts as blocks, as many as fit.
 fn parts(parts: &[Part], most_lines: usize, room: usize) -> String {
     let mut text = String::new();
     for (index, part) in parts.iter().enumerate() {
@@ -112,7 +112,7 @@ fn part_text(part: &Part, is_open: bool, most_lines: usize) -> String {
     }
 }
 
-/// Lines whose first character colours them.
+/// Writes lines whose first character selects their colour.
 fn diff_lines(lines: &[Line], most: usize) -> String {
     let mut text = String::new();
     for line in lines.iter().take(most) {
@@ -158,7 +158,7 @@ fn tail(report: &PlanReport<'_>) -> String {
     let (new, standing) = report.news();
     let (notes, faults): (Vec<_>, Vec<_>) = new.into_iter().partition(|one| one.severity == Severity::Note);
     text.push_str(&diagnostics("Faults of the fleet's files", &faults));
-    // Approvals that the change brings are among them.
+    // These include approvals that the change contains.
     text.push_str(&diagnostics("Notes", &notes));
     if !standing.is_empty() {
         let summary = format!("Faults and notes that were there before this change: {}", standing.len());
@@ -193,7 +193,7 @@ fn diagnostics_block(found: &[&Diagnostic]) -> String {
     block("", &lines)
 }
 
-/// A line that is not too long.
+/// Cuts a long line.
 fn cut(line: &str) -> String {
     if line.chars().count() <= WIDEST {
         return line.to_owned();
@@ -202,13 +202,13 @@ fn cut(line: &str) -> String {
     format!("{start}…")
 }
 
-/// A block of code, with a fence longer than any in the text.
+/// Writes a block of code, with a fence longer than any in the text.
 fn block(language: &str, text: &str) -> String {
     let fence = "`".repeat(longest_run(text).max(2) + 1);
     format!("{fence}{language}\n{}\n{fence}\n", harmless_lines(text).trim_end())
 }
 
-/// A span of code, with a delimiter longer than any in the text.
+/// Writes a span of code, with a delimiter longer than any in the text.
 fn code(text: &str) -> String {
     let text = harmless_line(text);
     let delimiter = "`".repeat(longest_run(&text) + 1);
@@ -219,7 +219,7 @@ fn longest_run(text: &str) -> usize {
     text.split(|c| c != '`').map(str::len).max().unwrap_or_default()
 }
 
-/// A span of code in HTML.
+/// Writes a span of code in HTML.
 fn html_code(text: &str) -> String {
     let mut shown = String::new();
     for c in harmless_line(text).chars() {

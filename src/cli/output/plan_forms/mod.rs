@@ -30,40 +30,40 @@ use branches::Together;
 pub(crate) use markdown::failure as failure_markdown;
 use outline::{Line, Part, Sign};
 
-/// The heading of clusters that leave and join.
+/// The heading of added and removed clusters.
 const FLEET: &str = "clusters that leave or join the fleet, as their ClusterProfiles in a hub cluster do";
 /// The heading of deadlines.
 const LATER: &str = "later, by deadlines of this change";
 
-/// Everything that a plan tells, whatever its form.
+/// The content of a plan for all forms.
 #[derive(Debug)]
 pub(crate) struct PlanReport<'a> {
-    /// The beginning and the change, in a few words.
+    /// A short description of the base and the change.
     pub words: &'a str,
-    /// The changes that come about in the end.
+    /// All changes that will happen in the end.
     pub published: &'a Plan,
-    /// Those of the first step. `None` where all has happened already.
+    /// The changes of the first step. `None` if all have happened.
     pub now: Option<&'a Plan>,
-    /// The changes of earlier edits that are not in all clusters yet.
+    /// The changes of earlier edits that some clusters do not have yet.
     pub earlier: &'a Plan,
-    /// The workloads that keep their last good form, since their files are broken.
+    /// The workloads that keep their last good form, because their files are broken.
     pub staying: &'a [Key],
-    /// All changes, with those that are held: as a list, and folded.
+    /// All changes, including held ones: as a list, and grouped.
     pub wanted: &'a Plan,
     pub folded: &'a FoldedPlan,
     pub causes: &'a Causes,
     pub fleet: &'a Fleet,
     pub held: &'a [Held],
     pub deadlines: &'a [Deadline],
-    /// The rollouts that the change begins, or orders otherwise.
+    /// The rollouts that the change begins or affects.
     pub rollouts: &'a [rollouts::Rollout],
     /// The reasons why `run` would publish nothing.
     pub refused: &'a [CommandError],
     pub policy: &'a PolicyReport,
     pub diagnostics: &'a Diagnostics,
-    /// Those that were there before the change.
+    /// The diagnostics from before the change.
     pub standing: &'a Diagnostics,
-    /// The comparison with each branch alone, where several are planned.
+    /// The comparison with each branch alone, if several are planned.
     pub together: Option<&'a Together>,
 }
 
@@ -80,7 +80,7 @@ impl PlanReport<'_> {
         outline::deadline_lines(self.deadlines, &ClusterWords::of(self.fleet))
     }
 
-    /// The diagnostics that the change brings, then those that were there before.
+    /// Splits the diagnostics into new ones and those from before the change.
     fn news(&self) -> (Vec<&Diagnostic>, Vec<&Diagnostic>) {
         self.diagnostics.iter().partition(|one| !self.is_standing(one))
     }
@@ -89,12 +89,12 @@ impl PlanReport<'_> {
         self.standing.iter().any(|standing| standing == one)
     }
 
-    /// Returns one line: faults, what is held, and where the change leads.
+    /// Returns a title of one line: problems, held workloads, and the effect of the change.
     pub fn title(&self) -> String {
         title::title(self)
     }
 
-    /// The plan for a terminal, whole or as much as fits a screen.
+    /// Returns the plan for a terminal, complete or as much as fits on a screen.
     pub fn text(&self, whole: bool, ui: &Ui) -> String {
         let mut shown = String::new();
         if !self.refused.is_empty() {
@@ -160,29 +160,29 @@ impl PlanReport<'_> {
         shown
     }
 
-    /// The plan as one comment for a pull request.
+    /// Returns the plan as one comment for a pull request.
     pub fn markdown(&self) -> String {
         markdown::comment(self)
     }
 
-    /// The plan's diagnostics and causes as a SARIF log.
+    /// Returns the plan's diagnostics and causes as a SARIF log.
     pub fn sarif(&self) -> Json {
         annotations::sarif_log(&annotations::of(self))
     }
 
-    /// The plan's diagnostics and causes as workflow commands of GitHub and Gitea.
+    /// Returns the plan's diagnostics and causes as workflow commands of GitHub and Gitea.
     pub fn workflow_commands(&self) -> String {
         annotations::workflow_commands(&annotations::of(self))
     }
 
-    /// The plan's diagnostics and causes as GitLab's code quality report.
+    /// Returns the plan's diagnostics and causes as GitLab's code quality report.
     pub fn code_quality(&self) -> Json {
         annotations::code_quality(&annotations::of(self))
     }
 }
 
 impl Sign {
-    /// The mark of a line, the same in all forms. Forges colour removals, additions and what needs attention by it.
+    /// Returns the mark of a line, the same in all forms. Forges use it to colour removals, additions and warnings.
     fn mark(self) -> char {
         match self {
             Sign::Removed => '-',

@@ -1,6 +1,6 @@
-//! A folded plan in words: headings with the causes, and below each a line for every consequence.
+//! The outline of a grouped plan: headings with the causes, and a line for every consequence.
 //!
-//! Text, Markdown and annotations are made of the same lines, so that no two forms differ in what they say.
+//! Text, Markdown and annotations use the same lines, so that all forms have the same content.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ use berth_engine::consequences::risks::Risk;
 use berth_engine::gate::{Deadline, Held, Why};
 use berth_engine::plan::{Change, ClusterChange};
 
-/// The most names, places, fields and reasons of one line, and the longest value.
+/// The number of names, places, fields and reasons in a line, and the length of a value.
 const NAMES: usize = 5;
 const CLUSTERS: usize = 20;
 const PLACES: usize = 3;
@@ -29,33 +29,33 @@ const VALUE: usize = 60;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Line {
     pub sign: Sign,
-    /// 0 for a consequence, 1 for what is said of it.
+    /// 0 for a consequence, 1 for a detail of it.
     pub depth: usize,
     pub words: String,
 }
 
-/// The sort of a line, shown by its first character and its colour.
+/// The kind of a line, shown by its first character and colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Sign {
     Removed,
     Changed,
     Added,
-    /// Stays as it is until somebody approves
+    /// Unchanged until an approval
     Held,
-    /// A risk or a fault
+    /// A risk or a problem
     Attention,
-    /// Says more of the line above
+    /// A detail of the line above
     More,
 }
 
-/// The causes of some changes, and the changes.
+/// Some changes, with their causes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Part {
     pub headings: Vec<String>,
     pub lines: Vec<Line>,
 }
 
-/// The parts of a plan, in the plan's order. All fields of changed objects are listed where asked for.
+/// Returns the parts of a plan, in the plan's order. `all_fields` lists all fields of changed objects.
 pub(super) fn parts(plan: &FoldedPlan, clusters: &ClusterWords<'_>, all_fields: bool) -> Vec<Part> {
     let most_fields = if all_fields { usize::MAX } else { FIELDS };
     let parts = plan.sections.iter().map(|section| Words { clusters, section, most_fields }.part());
@@ -66,7 +66,7 @@ pub(super) fn parts(plan: &FoldedPlan, clusters: &ClusterWords<'_>, all_fields: 
     parts.chain(idle).collect()
 }
 
-/// The reasons for holding workloads: each reason once, with the workloads that it is for.
+/// Lists the reasons for holding workloads: each reason once, with its workloads.
 pub(super) fn held_lines(held: &[Held]) -> Vec<Line> {
     let mut by_reason: BTreeMap<String, Vec<&Key>> = BTreeMap::new();
     for one in held {
@@ -88,7 +88,7 @@ pub(super) fn held_lines(held: &[Held]) -> Vec<Line> {
     told.collect()
 }
 
-/// The clusters that leave and join the fleet.
+/// Lists the clusters that leave and join the fleet.
 pub(super) fn cluster_lines(change: &ClusterChange) -> Vec<Line> {
     let sides = [(Sign::Removed, "leave", &change.lost), (Sign::Added, "join", &change.gained)];
     let told = sides.into_iter().filter(|(_, _, clusters)| !clusters.is_empty());
@@ -99,7 +99,7 @@ pub(super) fn cluster_lines(change: &ClusterChange) -> Vec<Line> {
     told.collect()
 }
 
-/// The removals that come later by themselves.
+/// Lists the later removals by deadlines.
 pub(super) fn deadline_lines(deadlines: &[Deadline], clusters: &ClusterWords<'_>) -> Vec<Line> {
     let told = deadlines.iter().map(|one| {
         let clusters = clusters.describe(one.clusters());
@@ -112,7 +112,7 @@ pub(super) fn line(sign: Sign, depth: usize, words: impl AsRef<str>) -> Line {
     Line { sign, depth, words: harmless_line(words.as_ref()).into_owned() }
 }
 
-/// One workload by kind and name, several by their number.
+/// Describes a single workload by kind and name, several by their number.
 fn workloads(keys: &[&Key]) -> String {
     match keys {
         [one] => one.to_string(),
@@ -120,7 +120,7 @@ fn workloads(keys: &[&Key]) -> String {
     }
 }
 
-/// The names of workloads, with their kinds where two have the same name.
+/// Returns the names of workloads, with their kinds if two have the same name.
 fn names<'k>(keys: impl IntoIterator<Item = &'k Key>) -> String {
     let keys: Vec<&Key> = keys.into_iter().collect();
     let mut known = BTreeSet::new();
@@ -130,7 +130,7 @@ fn names<'k>(keys: impl IntoIterator<Item = &'k Key>) -> String {
     }
 }
 
-/// A section of the plan, to be told.
+/// Describes a section of the plan.
 struct Words<'a> {
     clusters: &'a ClusterWords<'a>,
     section: &'a Section,
@@ -220,7 +220,7 @@ impl Words<'_> {
         }
     }
 
-    /// A field with its values, unless the only cause has told them already.
+    /// Describes a field with its values, unless the only cause already names them.
     fn field(&self, field: &FieldChange) -> String {
         let values = values(field);
         match self.section.causes.as_slice() {
@@ -229,7 +229,7 @@ impl Words<'_> {
         }
     }
 
-    /// Each sort of risk in one line.
+    /// Describes each kind of risk in one line.
     fn risks(&self) -> Vec<String> {
         let mut lost: Vec<&Key> = Vec::new();
         let mut told = Vec::new();
@@ -270,12 +270,13 @@ impl Words<'_> {
     }
 }
 
-/// The number of lines to show of so many: a line that says "and 1 other" would take the room of that one.
+/// Returns the number of lines to show. A single further line is shown itself, since "and 1 other" would take the
+/// same space.
 fn shown_of(all: usize, most: usize) -> usize {
     if all <= most.saturating_add(1) { all } else { most }
 }
 
-/// A line for each cause, and one for those that are too many.
+/// Writes a line for each cause, and one for further causes.
 fn causes(causes: &[Cause]) -> Vec<String> {
     let shown = shown_of(causes.len(), NAMES);
     let told = causes.iter().take(shown).map(|cause| harmless_line(&heading(cause)).into_owned());
@@ -284,7 +285,7 @@ fn causes(causes: &[Cause]) -> Vec<String> {
     told.chain(more).collect()
 }
 
-/// `clusters/oslo.yaml:7:10: label env: prod → prd`.
+/// Describes a cause, as `clusters/oslo.yaml:7:10: label env: prod → prd`.
 fn heading(cause: &Cause) -> String {
     let words = &cause.words;
     match cause.places.as_slice() {
@@ -322,7 +323,7 @@ fn sentence(one: &Consequence, keys: &[&Key], clusters: &str) -> String {
     }
 }
 
-/// The number of copies, where it is not that of the clusters.
+/// Returns the number of copies, if it differs from that of clusters.
 fn extent(copies: usize, clusters: usize) -> String {
     if copies == clusters { String::new() } else { format!(" ({})", counted(copies, "object")) }
 }
@@ -350,7 +351,7 @@ fn replicas(moved: &ReplicaMove) -> String {
     format!("{held}replicas of {name}: {before} → {after} ({})", some_of(clusters, NAMES))
 }
 
-/// `before → after`, cut to a readable length.
+/// Writes `before → after`, cut to a readable length.
 fn values(field: &FieldChange) -> String {
     match (&field.before, &field.after) {
         (Some(before), Some(after)) if before == HIDDEN && after == HIDDEN => {
@@ -371,7 +372,7 @@ fn value(text: &str) -> String {
     }
 }
 
-/// The text, cut where it is longer.
+/// Cuts a text that is too long.
 fn shortened(text: &str, most: usize) -> String {
     if text.chars().count() <= most {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Findings of policy tests, under a heading of their own.
+//! Findings of policy tests, under their own heading.
 
 use serde::Serialize;
 
@@ -8,10 +8,10 @@ use berth_base::text::counted;
 use berth_engine::policy_tests::{Item, PolicyFinding};
 use berth_hub::inputs::PolicyReport;
 
-/// The maximal number of findings that a text lists.
+/// The number of findings in a text.
 const MOST: usize = 40;
 
-/// The heading: how many tests ran and failed. `None` where there is nothing to say.
+/// Returns the heading: the number of tests, and of failed ones. `None` if there is nothing to report.
 pub(super) fn title(report: &PolicyReport) -> Option<String> {
     let PolicyReport { counting, findings, foreseen, .. } = report;
     let mut failed: Vec<&str> = findings.iter().map(|finding| &*finding.test).collect();
@@ -24,7 +24,7 @@ pub(super) fn title(report: &PolicyReport) -> Option<String> {
     is_told.then(|| format!("policy tests: {} ran, {verdict}", counted(*counting, "test")))
 }
 
-/// The findings, each with its place.
+/// Lists the findings, each with its place.
 pub(super) fn lines(report: &PolicyReport) -> Vec<Line> {
     let counting = report.findings.iter().map(|one| (one, ""));
     let all = counting.chain(report.foreseen.iter().map(|one| (one, " (after the merge)")));
@@ -49,7 +49,7 @@ pub(super) fn lines(report: &PolicyReport) -> Vec<Line> {
     lines
 }
 
-/// A finding of a policy test, for programs.
+/// A finding of a policy test as JSON.
 #[derive(Debug, Serialize)]
 pub(crate) struct FindingForm<'a> {
     test: &'a str,
@@ -63,7 +63,7 @@ pub(crate) struct FindingForm<'a> {
     line: u32,
     column: u32,
     holds: bool,
-    /// The test is in force, and not only foreseen.
+    /// True if the test is in force, and not only foreseen.
     counts: bool,
 }
 

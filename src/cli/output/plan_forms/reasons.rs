@@ -1,4 +1,4 @@
-//! The reasons why placements get or lose clusters.
+//! The reasons why placements gain or lose clusters.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use berth_engine::state::State;
 use berth_engine::{decide, pipeline};
 use berth_hub::next_commit::NextCommit;
 
-/// The most lines of traces that are held at a time.
+/// The number of lines of traces in memory at a time.
 const MOST_LINES: usize = 200_000;
 
 /// The reasons by placement and cluster.
@@ -17,7 +17,7 @@ const MOST_LINES: usize = 200_000;
 pub(crate) struct Reasons(BTreeMap<Key, BTreeMap<String, String>>);
 
 impl Reasons {
-    /// Looks the reasons up in the trace of each decision that changed.
+    /// Finds the reasons in the trace of each changed decision.
     pub fn of(plan: &Plan, step: &NextCommit) -> Reasons {
         let inputs = &step.inputs;
         Reasons::traced(plan, &step.built.fleet, &inputs.current, &inputs.reports.statuses, inputs.now)
@@ -33,7 +33,7 @@ impl Reasons {
     ) -> Reasons {
         let statuses = pipeline::with_first_seen(before, statuses);
         let mut all = BTreeMap::new();
-        // A trace has a line for every cluster, so only some are held at a time.
+        // A trace has a line for every cluster, so only some traces are in memory at a time.
         let at_once = (MOST_LINES / fleet.clusters.len().max(1)).max(1);
         let changes: Vec<(&Key, &ClusterChange)> = plan.placements.iter().collect();
         for changes in changes.chunks(at_once) {
@@ -46,18 +46,18 @@ impl Reasons {
         Reasons(all)
     }
 
-    /// The reason for one placement and cluster.
+    /// Returns the reason for one placement and cluster.
     pub fn get(&self, key: &Key, cluster: &str) -> Option<&str> {
         Some(self.0.get(key)?.get(cluster)?)
     }
 
-    /// The reasons of one placement, by cluster.
+    /// Returns the reasons of one placement, by cluster.
     pub fn of_placement(&self, key: &Key) -> Option<&BTreeMap<String, String>> {
         self.0.get(key)
     }
 }
 
-/// The reasons for the clusters that a placement got and lost.
+/// Returns the reasons for the clusters that a placement gained and lost.
 fn reasons(change: &ClusterChange, trace: Option<&Trace>) -> BTreeMap<String, String> {
     let lines = trace.into_iter().flat_map(|trace| &trace.clusters);
     let traced: BTreeMap<&str, &str> = lines.map(|one| (one.cluster.as_str(), one.reason.as_str())).collect();

@@ -1,4 +1,4 @@
-//! The rollouts that a change begins or orders otherwise: a line for each workload, and a form for programs.
+//! The rollouts that a change begins or affects: as a line for each workload, and as JSON.
 
 use std::collections::BTreeSet;
 
@@ -19,17 +19,17 @@ use berth_engine::state::State;
 pub(super) const BEGUN: &str = "rollouts that this change begins";
 pub(super) const CONCERNED: &str = "workloads whose next rollout this change orders otherwise";
 
-/// A workload's rollout that the change begins, or orders otherwise.
+/// A workload's rollout that the change begins or affects.
 #[derive(Clone, Debug)]
 pub(crate) struct Rollout {
     pub key: Key,
-    /// The release that the change makes. `None` where it only changes how the next one will roll.
+    /// The new release. `None` if the change only affects how the next release will be rolled out.
     pub release: Option<u64>,
     pub outlook: Outlook,
 }
 
-/// Returns the new releases, and the workloads whose strategies or policies are edited. A release that all its clusters
-/// have already is no rollout.
+/// Returns the new releases, and the workloads whose strategies or policies are edited. A release that all its
+/// clusters already have needs no rollout.
 pub(crate) fn of(current: &State, built: &Built, causes: &Causes, now: Timestamp) -> Vec<Rollout> {
     let new_release = |key: &Key| {
         let (before, after) = (current.releases.get(key), built.state.releases.get(key)?);
@@ -51,7 +51,7 @@ pub(crate) fn of(current: &State, built: &Built, causes: &Causes, now: Timestamp
     built.fleet.workloads.values().filter_map(|workload| one(workload)).collect()
 }
 
-/// The files that a change edits, and those of edits that change no cluster.
+/// The files that a change edits, and those whose edits change no cluster.
 struct Edits<'c> {
     all: BTreeSet<&'c str>,
     idle: BTreeSet<&'c str>,
@@ -72,7 +72,7 @@ impl<'c> Edits<'c> {
         edits
     }
 
-    /// Reports whether a policy of a workload is edited, or the strategy of its own.
+    /// Reports whether the change edits a workload's strategy or one of its policies.
     fn concern(&self, workload: &Workload, orders: &Orders<'_>) -> bool {
         let by_policy = orders.policies().iter().any(|policy| self.all.contains(&*policy.origin.file));
         let has_strategy = || *orders.strategy() != Strategy::AtOnce;
@@ -80,7 +80,7 @@ impl<'c> Edits<'c> {
     }
 }
 
-/// The lines of a plan, below their headings.
+/// Returns the lines of a plan, below their headings.
 pub(super) fn parts(rollouts: &[Rollout]) -> Vec<(&'static str, Vec<Line>)> {
     let lines = |begins: bool| {
         let some = rollouts.iter().filter(|rollout| rollout.release.is_some() == begins);
@@ -98,7 +98,7 @@ fn told(rollout: &Rollout) -> Line {
     line(sign, 0, format!("{}: {}", rollout.key, outlook.words()))
 }
 
-/// The course of a rollout, for programs.
+/// The course of a rollout as JSON.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct RolloutForm<'a> {

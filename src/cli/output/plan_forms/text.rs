@@ -1,16 +1,16 @@
-//! A plan for a terminal: lines of 80 columns, with colours where the terminal shows them.
+//! A plan for a terminal: lines of 80 columns, with colours if the terminal supports them.
 
 use super::outline::{Line, Part, Sign};
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::CommandError;
 
-/// Lines are broken here.
+/// The width of lines.
 const WIDTH: usize = 80;
 
-/// The most lines of a plan that is not asked for whole.
+/// The number of lines, unless the complete plan is requested.
 const SCREEN: usize = 60;
 
-/// Writes the parts. A long plan ends early, and says what was left out and how to see it.
+/// Writes the parts. A long plan ends early, with a note about the omitted parts and how to see them.
 pub(super) fn text(parts: &[Part], whole: bool, ui: &Ui) -> String {
     let (mut shown, mut lines, mut left_out) = (String::new(), 0, 0);
     for part in parts {
@@ -40,7 +40,7 @@ fn part_text(part: &Part, ui: &Ui) -> String {
     text
 }
 
-/// A line with its sign, broken between words.
+/// Writes a line with its sign, broken between words.
 pub(super) fn line_text(line: &Line, ui: &Ui) -> String {
     let sign = line.sign.mark();
     let tone = match line.sign {
@@ -55,7 +55,7 @@ pub(super) fn line_text(line: &Line, ui: &Ui) -> String {
     format!("{}\n", tone.map_or_else(|| text.clone(), |tone| ui.tint(&text, tone)))
 }
 
-/// Breaks a text between words. Further lines begin at a column.
+/// Breaks a text between words. Further lines are indented to a column.
 pub(super) fn wrapped(text: &str, start: usize) -> String {
     let indent = if start == 0 { 2 } else { start };
     let mut shown = String::new();
@@ -76,7 +76,7 @@ pub(super) fn wrapped(text: &str, start: usize) -> String {
     shown
 }
 
-/// Refusals for people, before anything else of the plan.
+/// Describes refusals, which come before the rest of the plan.
 pub(super) fn refusals_text(refusals: &[CommandError], ui: &Ui) -> String {
     let one = |refusal: &CommandError| {
         let hint = refusal.hint.as_ref().map_or_else(String::new, |hint| format!("  hint: {hint}\n"));

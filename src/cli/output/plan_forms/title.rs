@@ -1,4 +1,4 @@
-//! The title of a plan: faults first, then what is held, then where the change leads and in how many steps.
+//! The title of a plan: problems first, then held workloads, then the effect of the change and its number of steps.
 
 use super::PlanReport;
 use berth_base::diag::Severity;
@@ -7,10 +7,10 @@ use berth_base::text::{counted, some_of};
 use berth_engine::consequences::cluster_words::listed;
 use berth_engine::plan::{Counts, Plan};
 
-/// The most names in a title.
+/// The number of names in a title.
 const NAMES: usize = 2;
 
-/// The title in one line.
+/// Returns the title in one line.
 pub(super) fn title(report: &PlanReport<'_>) -> String {
     let held = report.held.len();
     let held = (held > 0).then(|| format!("{} held", counted(held, "workload")));
@@ -22,7 +22,7 @@ pub(super) fn title(report: &PlanReport<'_>) -> String {
     parts.join("; ")
 }
 
-/// The errors, and the workloads that keep their last good form because of them.
+/// Describes the errors, and the workloads that keep their last good form because of them.
 fn faults(report: &PlanReport<'_>) -> Option<String> {
     let policy = report.policy.diagnostics();
     let all = report.diagnostics.iter().chain(policy.iter());
@@ -38,7 +38,7 @@ fn faults(report: &PlanReport<'_>) -> Option<String> {
     (errors > 0).then(|| format!("{}{stays}", counted(errors, "error")))
 }
 
-/// The objects that change in the end, in how many steps, and how many change at once.
+/// Describes the objects that change in the end, the number of steps, and the objects that change at once.
 fn changes(report: &PlanReport<'_>) -> Option<String> {
     let counts = report.published.counts();
     let numbers = [(counts.removed, "removed"), (counts.changed, "changed"), (counts.added, "added")];
@@ -70,7 +70,7 @@ fn pace(report: &PlanReport<'_>, end: Counts, now: Counts) -> String {
     }
 }
 
-/// The decisions without workloads, which others read.
+/// Describes decisions without workloads, which other systems read.
 fn decisions(report: &PlanReport<'_>) -> Option<String> {
     let PlanReport { published, fleet, .. } = report;
     let followed = fleet.followed();
@@ -95,7 +95,7 @@ fn decisions(report: &PlanReport<'_>) -> Option<String> {
     }
 }
 
-/// The clusters that leave and join the fleet.
+/// Describes the clusters that leave and join the fleet.
 fn clusters(report: &PlanReport<'_>) -> Option<String> {
     let change = report.causes.of_fleet(report.fleet);
     let told =
@@ -108,13 +108,13 @@ fn clusters(report: &PlanReport<'_>) -> Option<String> {
     (!told.is_empty()).then(|| listed(&told))
 }
 
-/// The removals by deadlines.
+/// Describes the removals by deadlines.
 fn later(report: &PlanReport<'_>) -> Option<String> {
     let clusters: usize = report.deadlines.iter().map(|one| one.clusters().len()).sum();
     (clusters > 0).then(|| format!("{} later, by deadlines", counted(clusters, "removal")))
 }
 
-/// The changes of edits before this one.
+/// Describes the changes of earlier edits.
 fn earlier(earlier: &Plan) -> Option<String> {
     let counts = earlier.counts();
     (counts.clusters > 0)

@@ -15,7 +15,7 @@ use berth_base::diag::Diagnostics;
 use berth_base::yaml::{self, Limits};
 use verdict::refusal;
 
-/// The words of a reader that finds a document of another form than it asks for.
+/// Parts of a reader's messages about documents of another form.
 const OF_FORM: [&str; 8] = [
     "unknown field `",
     " must be a mapping, not ",
@@ -27,7 +27,7 @@ const OF_FORM: [&str; 8] = [
     ", but must be from ",
 ];
 
-/// Faults that a reader only warns of: it reads what is meant, or nothing.
+/// Faults for which a reader only warns: it reads the intended value, or nothing.
 const WARNED: [&str; 5] = [
     "; it is read as ",
     "; its only entry is read",
@@ -36,7 +36,7 @@ const WARNED: [&str; 5] = [
     ", but must be one of ",
 ];
 
-/// How many documents are changed at one and the same place.
+/// The number of documents changed at the same place.
 const AT_ONE_PLACE: usize = 3;
 
 struct Judge {
@@ -45,7 +45,7 @@ struct Judge {
     schema: Json,
 }
 
-/// All kinds. To find their fields takes long, so that the tests share them.
+/// All kinds. Finding their fields takes long, so the tests share them.
 static JUDGES: LazyLock<Vec<Judge>> = LazyLock::new(|| {
     std::thread::scope(|scope| {
         let all: Vec<_> = kinds().into_iter().map(|kind| scope.spawn(|| Judge::of(kind))).collect();
@@ -66,7 +66,7 @@ impl Judge {
         let errors: Vec<&str> = found.errors().map(|one| one.message.as_str()).collect();
         let says = |message: &str, parts: &[&str]| parts.iter().any(|part| message.contains(part));
         let is_warned = found.iter().any(|one| says(&one.message, &WARNED));
-        // A status is its server's: some parts are only read where others say so.
+        // A status is written by its server: some parts are only read if others require it.
         let of_form = errors.iter().find(|error| says(error, &OF_FORM) && !error.starts_with("status."));
         // An empty word counts as absent in some places.
         let is_empty_word = |why: &String| why.contains(" is \"\", but enum is ");
@@ -92,7 +92,7 @@ impl Judge {
     }
 }
 
-/// The documents of all cases, sound and faulty, once each.
+/// Returns the documents of all cases, valid and invalid, without duplicates.
 fn documents() -> Vec<(&'static Judge, Json)> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
     let mut met = BTreeSet::new();
@@ -153,7 +153,7 @@ fn schemas_and_readers_agree_on_all_cases_and_on_single_changes_of_them() {
     assert!(all.is_empty(), "{} of {n_changed}:\n{}", all.len(), all.join("\n\n"));
 }
 
-/// The places of a document's values, but not those by which the document is told apart.
+/// Returns the places of a document's values, except those that identify the document.
 fn pointers(document: &Json) -> Vec<String> {
     fn below(value: &Json, at: &str, found: &mut Vec<String>) {
         let mut take = |name: &str, value: &Json| {
@@ -181,7 +181,7 @@ fn every_field_has_a_description_and_every_description_a_field() {
     let (mut bare, mut used) = (Vec::new(), BTreeSet::new());
     for Judge { kind, fields, .. } in JUDGES.iter() {
         fields.walk("", &mut |path, _| {
-            // Of a status little is read, and people do not write it.
+            // Few fields of a status are read, and users do not write them.
             let is_named =
                 !path.ends_with("[]") && !path.ends_with(field::ANY) && !path.starts_with("status.");
             match described::line(&lines, kind.kind.kind, path) {

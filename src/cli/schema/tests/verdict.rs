@@ -1,11 +1,11 @@
-//! A schema and a value → whether the schema refuses the value: as much of JSON Schema as the schemas here use.
+//! Checks a value against a schema: supports the part of JSON Schema that these schemas use.
 
 use serde_json::Value as Json;
 
-/// The keywords that are for people, or that [`refusal`] looks at together with another.
+/// The keywords for people, and those that [`refusal`] handles together with others.
 const SILENT: [&str; 4] = ["$schema", "title", "description", "additionalProperties"];
 
-/// Returns the reason for which a schema refuses a value.
+/// Returns the reason why a schema refuses a value.
 pub(super) fn refusal(schema: &Json, value: &Json, path: &str) -> Option<String> {
     if *schema == Json::Bool(false) {
         return Some(format!("{path} is not known"));
@@ -62,7 +62,7 @@ fn is_of_type(value: &Json, name: &str) -> bool {
     }
 }
 
-/// The one pattern there is.
+/// Matches the only pattern in use.
 fn is_count_or_share(text: &str) -> bool {
     let digits = text.strip_suffix('%').unwrap_or(text);
     !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())

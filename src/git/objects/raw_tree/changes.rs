@@ -1,4 +1,4 @@
-//! Two trees, compared: what marks tell to be the same is passed over.
+//! Compares two trees. Ranges that are equal between marks are skipped.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::super::repo::EntryKind;
 use super::{Entries, RawEntry, Tree, entries, in_order};
 
-/// An entry that is not the same in two trees.
+/// An entry that differs between two trees.
 #[derive(Clone, Copy, Debug)]
 pub(in super::super) struct Change<'b> {
     pub(in super::super) name: &'b [u8],
@@ -15,7 +15,7 @@ pub(in super::super) struct Change<'b> {
     pub(in super::super) after: Option<EntryKind>,
 }
 
-/// Returns the entries that are not the same in two trees, in Git's order. `None` where one of them is no tree.
+/// Returns the entries that differ between two trees, in Git's order. `None` if one of the two is not a valid tree.
 pub(in super::super) fn changes<'b>(before: &'b Tree, after: &'b Tree) -> Option<Vec<Change<'b>>> {
     let (start, end) = common(before, after);
     let [before, after] =
@@ -23,14 +23,14 @@ pub(in super::super) fn changes<'b>(before: &'b Tree, after: &'b Tree) -> Option
     let (mut old, mut new) = (entries(before), entries(after));
     let mut changes = merged(&mut old, &mut new);
     if changes.is_none() {
-        // Only a tree that somebody made by hand has another order, or a name twice.
+        // Only a handmade tree has another order, or a name twice.
         (old, new) = (entries(before), entries(after));
         changes = merged(sorted(&mut old).into_iter(), sorted(&mut new).into_iter());
     }
     changes.filter(|_| old.rest.is_empty() && new.rest.is_empty())
 }
 
-/// Returns the lengths of the beginnings and the ends of two trees that are the same, as far as marks tell.
+/// Returns the lengths of the equal beginnings and the equal ends of two trees, rounded to marks.
 fn common(before: &Tree, after: &Tree) -> (usize, usize) {
     if !before.is_sorted || !after.is_sorted {
         return (0, 0);
@@ -49,7 +49,7 @@ fn common(before: &Tree, after: &Tree) -> (usize, usize) {
     (start, last.map_or(0, |(mark, _)| length - mark))
 }
 
-/// `None` where one side does not ascend.
+/// Merges both sides. `None` if one of them is not in ascending order.
 fn merged<'b>(
     mut before: impl Iterator<Item = RawEntry<'b>>,
     mut after: impl Iterator<Item = RawEntry<'b>>,
@@ -85,7 +85,7 @@ fn merged<'b>(
     }
 }
 
-/// Returns all entries in Git's order. Of those with one name, the last counts.
+/// Returns all entries in Git's order. Of entries with the same name, the last counts.
 fn sorted<'b>(tree: &mut Entries<'b>) -> Vec<RawEntry<'b>> {
     let mut all: Vec<_> = tree.collect();
     all.reverse();

@@ -1,5 +1,5 @@
-//! Trees as Git stores them: read, written and edited without a value for each entry, since a fleet's clusters may
-//! stand in one folder.
+//! Trees as Git stores them. Reading and editing them creates no value per entry, since one folder may hold all
+//! clusters of a fleet.
 
 mod changes;
 #[cfg(test)]
@@ -15,19 +15,19 @@ use super::repo::{Entry, EntryKind, MODE_FILE, MODE_FOLDER};
 
 const ID: usize = 20;
 
-/// The size from which a tree has marks, in bytes.
+/// The size from which a tree gets marks, in bytes.
 const MARKED: usize = 1 << 11;
 
 /// The entries from one mark to the next.
 const APART: usize = 32;
 
-/// A tree as Git stores it. A clone is the same memory.
+/// A tree as Git stores it. Clones share the memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
     bytes: Arc<[u8]>,
-    /// Where some entries of a larger tree begin, so that one is found without a look at all the others.
+    /// The offsets of some entries of a larger tree, for binary search.
     marks: Arc<[usize]>,
-    /// A larger tree holds entries alone, in Git's order.
+    /// A larger tree is valid to its end and in Git's order.
     is_sorted: bool,
 }
 
@@ -59,14 +59,14 @@ impl Tree {
         Some(self.entry(self.seek(0, (name, true)), (name, true))?.id)
     }
 
-    /// Reports whether it holds a file with this name.
+    /// Reports whether the tree holds a file with this name.
     pub(super) fn has_file(&self, name: &[u8]) -> bool {
         self.entry(self.seek(0, (name, false)), (name, false)).is_some()
     }
 
-    /// Returns the tree as it becomes with the new entries of some names; none where a name goes.
+    /// Returns the edited tree. Each name gets its new entry, or is removed if it has none.
     pub(super) fn edited<'e>(&self, edits: &BTreeMap<&'e [u8], Option<EntryKind>>) -> Tree {
-        // A name stands at one place as a folder and at another as anything else, and may go from one to the other.
+        // Git sorts a folder elsewhere than a file of the same name, and an edit may replace one with the other.
         let at_both = |(name, kind): (&&'e [u8], &Option<EntryKind>)| {
             [false, true]
                 .map(|is_folder| (*name, is_folder, kind.filter(|kind| place(name, *kind).1 == is_folder)))
@@ -74,7 +74,7 @@ impl Tree {
         let mut places: Vec<(&[u8], bool, Option<EntryKind>)> = edits.iter().flat_map(at_both).collect();
         places.sort_by(|one, other| in_order((one.0, one.1), (other.0, other.1)));
         let mut bytes = Vec::with_capacity(self.bytes.len() + 48 * edits.len());
-        // Entries that stay are copied in one piece, up to the next place.
+        // Unchanged entries are copied in one piece, up to the next edited place.
         let (mut begin, mut stay_in_place) = (0, true);
         for (name, is_folder, kind) in places {
             let at = self.seek(begin, (name, is_folder));
@@ -92,7 +92,8 @@ impl Tree {
         }
     }
 
-    /// Returns where the first entry begins that does not come before a place. It is known to be behind another one.
+    /// Returns the offset of the first entry that does not sort before `place`. The caller knows that it is at or
+    /// after `behind`.
     fn seek(&self, behind: usize, place: (&[u8], bool)) -> usize {
         let comes_before = |entry: &RawEntry<'_>| in_order(entry.place(), place).is_lt();
         let marks_before = self
@@ -113,7 +114,7 @@ impl Tree {
     }
 }
 
-/// An entry of a tree's bytes.
+/// An entry within a tree's bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RawEntry<'b> {
     pub(super) name: &'b [u8],
@@ -123,7 +124,7 @@ pub(super) struct RawEntry<'b> {
 }
 
 impl<'b> RawEntry<'b> {
-    /// Returns the name, and whether it is a folder's: Git orders by both.
+    /// Returns the name and whether the entry is a folder. Git orders by both.
     pub(super) fn place(&self) -> (&'b [u8], bool) {
         (self.name, self.is_folder)
     }
@@ -135,7 +136,7 @@ impl<'b> RawEntry<'b> {
     }
 }
 
-/// The entries of a tree, in the order of its bytes. They end before the first that is none.
+/// Iterates over a tree's entries in the order of its bytes. Stops at the first malformed entry.
 #[derive(Clone, Debug)]
 pub(super) struct Entries<'b> {
     rest: &'b [u8],
@@ -149,13 +150,13 @@ impl<'b> Iterator for Entries<'b> {
     type Item = RawEntry<'b>;
 
     fn next(&mut self) -> Option<RawEntry<'b>> {
-        // Five or six digits are usual.
+        // A mode usually has five or six digits.
         let mode = self.rest.iter().take(8).take_while(|byte| (b'0'..=b'7').contains(*byte)).count();
         let name = self.rest.get(mode..)?.strip_prefix(b" ").filter(|_| mode > 0)?;
         let length = name.iter().position(|byte| *byte == 0).filter(|length| *length > 0)?;
         let (bytes, after) = self.rest.split_at_checked(mode + 1 + length + 1 + ID)?;
         self.rest = after;
-        // Some old tools wrote a zero before it.
+        // Some old tools wrote a leading zero.
         let is_folder = bytes.iter().skip_while(|byte| **byte == b'0').take(6).eq(b"40000 ");
         Some(RawEntry { name: &name[..length], is_folder, id: *bytes.last_chunk()?, bytes })
     }
@@ -185,7 +186,7 @@ fn write(bytes: &mut Vec<u8>, name: &[u8], kind: EntryKind) {
     bytes.extend(id);
 }
 
-/// Compares two names, each with true for a folder, which Git sorts as if its name ended in a slash.
+/// Compares two names, each with a flag for a folder. Git sorts a folder's name as if it ended in a slash.
 pub(super) fn in_order((a, a_is_folder): (&[u8], bool), (b, b_is_folder): (&[u8], bool)) -> Ordering {
     let common = a.len().min(b.len());
     let ((a_common, a_rest), (b_common, b_rest)) = (a.split_at(common), b.split_at(common));

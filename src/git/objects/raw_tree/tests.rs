@@ -19,7 +19,7 @@ fn tree(entries: &Named<'_>) -> Tree {
     Tree::of(bytes(entries).into())
 }
 
-/// The names with a kind each, by the digits of a number; none for the digit 0.
+/// Decodes a number into names: each digit chooses the kind of one name, 0 omits the name.
 fn named(mut number: usize) -> Named<'static> {
     let mut named = Named::new();
     for name in NAMES {
@@ -33,7 +33,7 @@ fn named(mut number: usize) -> Named<'static> {
 
 #[test]
 fn an_edited_tree_is_the_tree_of_the_edited_entries() {
-    // Steps without a common factor with the number of cases, so that many different pairs are met.
+    // The steps share no factor with the number of cases, so many different pairs occur.
     let cases = 4_usize.pow(8);
     for step in 0..20_000 {
         let (before, after) = (named(step * 7_919 % cases), named(step * 104_729 % cases));
@@ -106,7 +106,7 @@ fn what_is_no_tree_is_not_compared() {
         let tree = [begin.as_bytes(), &[0; 1 + ID]].concat();
         assert_eq!((differ(b"", &tree), differ(&tree, sound)), (None, None), "{begin}");
     }
-    // A large tree is looked at in another way.
+    // A large tree takes another code path.
     let large: Vec<u8> = (0..1000)
         .flat_map(|number| [format!("100644 {number:04}\0").as_bytes(), &[7; ID]].concat())
         .collect();
@@ -136,7 +136,7 @@ fn large_trees_are_edited_and_compared_as_small_ones_are() {
     let mut last = named(&entries);
     assert!(last.bytes().len() > MARKED && last.is_sorted);
     for round in 0..300_usize {
-        // Some rounds only give entries another id, so that all stay where they are.
+        // Some rounds only change ids, so all entries keep their places.
         let (n_edits, only_ids) = (next(6), round % 3 == 0);
         let names: Vec<String> =
             (0..n_edits).map(|_| format!("{}{}", next(950), ["", "-", "."][next(3)])).collect();

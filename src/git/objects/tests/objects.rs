@@ -39,7 +39,7 @@ fn one_changed_blob_rewrites_the_trees_on_its_path_and_no_others() {
     assert_eq!(repo.changed_paths(old, new, &["a"]).unwrap(), Vec::<String>::new());
 }
 
-/// An edit of paths, as files that become others.
+/// Files become folders and folders become files, under the same names.
 #[test]
 fn a_file_and_a_folder_of_one_name_take_turns() {
     let (_guard, repo) = bare();
@@ -140,7 +140,7 @@ fn many_new_objects_become_one_pack_and_read_back_as_they_were() {
     let commit = writer.commit(tree, &[], "many\n", &Identity::default(), 1).unwrap();
     repo.move_ref("refs/heads/main", None, commit).unwrap();
     assert_eq!(packs(&repo), 1);
-    // Another process sees the same.
+    // Another process reads the same objects.
     let other = Repo::open(folder.path()).unwrap();
     for (id, text) in ids.iter().zip(texts()) {
         assert_eq!(other.blob(*id).unwrap(), text);
@@ -187,7 +187,7 @@ fn a_rehearsal_reads_what_it_writes_and_leaves_nothing() {
     let there = files();
     let rehearsal = Repo::rehearsal(guard.path()).unwrap();
     let mut writer = Writer::new(&rehearsal).unwrap();
-    // More than are written one by one.
+    // More refs than are moved one by one.
     let blobs: Vec<_> = (0..100).map(|n| writer.blob(format!("text {n}").as_bytes()).unwrap()).collect();
     let names: Vec<String> = (0..100).map(|n| format!("{n:03}")).collect();
     let tree = writer.folder(names.iter().map(String::as_str).zip(blobs.iter().copied())).unwrap();

@@ -161,14 +161,14 @@ fn a_source_is_read_although_the_one_before_was_pruned() {
     assert_eq!(tree.files.keys().map(|path| &**path).collect::<Vec<_>>(), ["a/b.yaml", "d.yaml"]);
 }
 
-/// Trees of entries by the bits of a number, among them those that are told of, and names for a folder or for none.
+/// Makes trees from the bits of a number, among them entries with diagnostics, and names that are folders or missing.
 struct Odd<'r> {
     repo: &'r Repo,
     blob: [u8; 20],
 }
 
 impl Odd<'_> {
-    /// Writes a tree, in no order and with names twice where the bits say so.
+    /// Writes a tree, out of order and with repeated names, as the bits determine.
     fn tree(&self, bits: usize, depth: usize) -> Result<git2::Oid, git2::Error> {
         const NAMES: [&[u8]; 8] =
             [b"a.yaml", b"a", b"a-b.yml", b".a", b"link.yaml", b"a/b.yaml", b"\xff.yaml", b"m"];
@@ -256,7 +256,7 @@ fn a_tree_made_to_exhaust_the_stack_is_reported() {
     assert!(read_source(&repo, commit).unwrap().found.has_errors());
 }
 
-/// A tree whose names are the bits of a number: with each level ten times as many.
+/// A tree of nested folders, each level with ten times as many paths.
 fn unfolding(writer: &mut Writer<'_>, levels: usize, name: &str) -> TreeId {
     let blob = writer.blob(b"a: 1\n").unwrap();
     let mut kind = EntryKind::File(blob);
@@ -328,11 +328,11 @@ fn of_one_large_file_under_many_names_not_all_are_read() {
     let source = read_source(&repo, commit).unwrap();
     assert_eq!(source.files.len(), 2);
     assert!(source.found.iter().next().unwrap().to_string().starts_with("team/x: error"));
-    // Files that are not read take no bytes.
+    // Skipped files count no bytes.
     let passed_over = writer.tree(entries("txt")).unwrap();
     let commit = with_folder(&mut writer, passed_over, "a: 1", &[]);
     assert!(read_source(&repo, commit).unwrap().found.is_empty());
-    // Nobody compares them with each other either.
+    // Skipped files are not compared for renames either.
     let base = with_folder(&mut writer, TreeId::EMPTY, "a: 0", &[]);
     let ours = with_folder(&mut writer, TreeId::EMPTY, "a: 2", &[base]);
     let theirs = writer.commit(passed_over, &[base], "x", &Identity::default(), 1).unwrap();

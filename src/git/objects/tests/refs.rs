@@ -71,7 +71,7 @@ fn many_refs_move_at_once_and_only_from_the_values_last_seen() {
     repo.move_refs(&moves(&names, None, ids[0])).unwrap();
     assert!(!folder.path().join(&names[7]).exists(), "they are in the packed file");
     assert!(matches!(repo.move_refs(&moves(&names, None, ids[1])), Err(GitError::Raced { .. })));
-    // One has a file of its own, which wins over the packed one.
+    // One ref has a file of its own, which overrides the packed one.
     repo.move_ref(&names[7], Some(ids[0]), ids[2]).unwrap();
     assert!(matches!(repo.move_refs(&moves(&names, Some(ids[0]), ids[1])), Err(GitError::Raced { .. })));
     repo.move_ref(&names[7], Some(ids[2]), ids[0]).unwrap();

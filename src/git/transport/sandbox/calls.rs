@@ -1,7 +1,7 @@
-//! System calls, by seccomp: those that `git`, ssh and their libraries have no use for are not there.
+//! Blocks system calls that `git`, ssh and their libraries do not use, by seccomp.
 //!
-//! They are the parts of a kernel in which most of its faults were, and the ways to other processes. The answer is
-//! that of a kernel without the call, so that libraries fall back to another.
+//! The blocked calls are the parts of the kernel with most of its faults, and the ways to other processes. A blocked
+//! call fails as on a kernel that lacks it, so libraries fall back to another.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use seccompiler::{
     SeccompRule,
 };
 
-/// `kexec_file_load`, for which `libc` has no name on every architecture. Where the number is another one, there is no
-/// filter.
+/// `kexec_file_load`, which `libc` does not name on every architecture. On architectures with another number there is
+/// no filter.
 const KEXEC_FILE_LOAD: libc::c_long = if cfg!(target_arch = "x86_64") { 320 } else { 294 };
 
 const DENIED: &[libc::c_long] = &[
@@ -22,7 +22,7 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_chroot,
     libc::SYS_clock_adjtime,
     libc::SYS_clock_settime,
-    // Its flags are out of a filter's sight; libraries fall back to `clone`.
+    // A filter cannot see its flags; libraries fall back to `clone`.
     libc::SYS_clone3,
     libc::SYS_delete_module,
     libc::SYS_fanotify_init,
@@ -67,10 +67,10 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_vhangup,
 ];
 
-/// A TCP that Landlock does not know.
+/// A variant of TCP that Landlock does not restrict.
 const MULTIPATH_TCP: u64 = libc::IPPROTO_MPTCP as u64;
 
-/// Binds this thread. Reports whether the kernel and this architecture can.
+/// Restricts this thread. Returns false if the kernel or the architecture cannot.
 pub(super) fn enter(has_network: bool) -> bool {
     filter(has_network).and_then(|filter| seccompiler::apply_filter(&filter)).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Files and TCP ports, by Landlock: from Linux 5.19 on, ports from 6.7 on.
+//! Restricts files and TCP ports by Landlock: files from Linux 5.19 on, ports from 6.7 on.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,8 @@ use super::Bounds;
 const PROGRAMS: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"];
 
-/// The files that programs need to find names, users and authorities. Not all of `/etc`: credentials are there.
+/// The files by which programs find names, users and certificate authorities. Not all of `/etc`: it holds
+/// credentials.
 const SETTINGS: &[&str] = &[
     "/etc/ca-certificates",
     "/etc/crypto-policies",
@@ -60,10 +61,10 @@ const SETTINGS: &[&str] = &[
     "/sys/devices/system/cpu",
 ];
 
-/// The rights that this was tried with; a later kernel's further ones are not asked for.
+/// The newest version of Landlock that this code was tested with.
 const KNOWN: ABI = ABI::V6;
 
-/// Binds this thread, as far as the kernel can. Reports whether files are bound, and whether ports are.
+/// Restricts this thread, as far as the kernel can. Reports whether files are restricted, and whether ports are.
 pub(super) fn enter(bounds: &Bounds) -> io::Result<(bool, bool)> {
     let entered = try_enter(bounds).map_err(|error| io::Error::other(format!("its sandbox: {error}")))?;
     Ok(entered)
@@ -79,7 +80,8 @@ fn try_enter(bounds: &Bounds) -> Result<(bool, bool), RulesetError> {
             | AccessFs::MakeChar
             | AccessFs::MakeFifo
             | AccessFs::MakeSock);
-    // A kernel without this right would refuse moves between folders, which `git` needs: better no sandbox there.
+    // A kernel without this right would refuse moves between folders, which `git` needs. There, run without a
+    // sandbox.
     let rules = Ruleset::default()
         .set_compatibility(CompatLevel::SoftRequirement)
         .handle_access(AccessFs::Refer)?
@@ -111,7 +113,7 @@ fn try_enter(bounds: &Bounds) -> Result<(bool, bool), RulesetError> {
     Ok((is_bound, is_bound && has_ports))
 }
 
-/// The rules for paths, without those that are not there.
+/// Makes the rules for existing paths; skips missing ones.
 fn below<P: AsRef<Path>>(
     paths: impl IntoIterator<Item = P>,
     access: BitFlags<AccessFs>,
@@ -119,14 +121,14 @@ fn below<P: AsRef<Path>>(
     path_beneath_rules(paths, access)
 }
 
-/// The folders of `PATH`, and the one that `git` is installed in, with its helpers.
+/// Lists the folders of `PATH`, and the folder where `git` is installed with its helpers.
 fn found_programs() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut found: Vec<PathBuf> =
         std::env::split_paths(&path).filter(|folder| folder.parent().is_some()).collect();
     let installed = found.iter().find_map(|folder| std::fs::canonicalize(folder.join("git")).ok());
     let installed = installed.and_then(|git| Some(git.parent()?.parent()?.to_owned()));
-    // A root is no folder of one program.
+    // The file system's root is not the folder of one program.
     found.extend(installed.filter(|folder| folder.parent().is_some()));
     found
 }

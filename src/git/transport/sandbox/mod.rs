@@ -1,10 +1,11 @@
-//! The bounds of a `git` and its helpers: what they may read, write, run and reach, and how much they may take.
+//! The bounds of a `git` and its helpers: what they may read, write, run and reach, and how much memory and time they
+//! get.
 //!
-//! A server's answers are read by programs that berth did not write. Whatever such an answer makes them do, they can
-//! write only the repositories that the exchange is about, and speak to nobody but the remote.
+//! Programs that berth did not write parse a server's answers. Even if an answer takes them over, they can write only
+//! the repositories of the exchange, and connect only to the remote.
 //!
-//! Landlock and seccomp bind a thread and what it starts. So a thread of its own takes the bounds, starts `git`
-//! and ends; berth itself stays free. Limits of memory bind a process: a shell takes them and becomes `git`.
+//! Landlock and seccomp restrict a thread and its children. So a separate thread enters the sandbox, starts `git` and
+//! ends; berth itself stays unrestricted. Memory limits apply to a process: a shell sets them and becomes `git`.
 
 #[cfg(target_os = "linux")]
 mod calls;
@@ -39,12 +40,12 @@ impl Default for Limits {
     }
 }
 
-/// When `git` runs in a sandbox.
+/// The condition for running `git` in a sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sandbox {
-    /// As far as the system offers one.
+    /// As far as the system supports it.
     Auto,
-    /// Only in one: without it, `git` does not run.
+    /// Always: `git` does not run without one.
     Always,
     Never,
 }
@@ -53,15 +54,15 @@ pub enum Sandbox {
 #[derive(Clone, Debug)]
 pub(super) struct Bounds {
     pub limits: Limits,
-    /// The files and folders that are read, beside those of the system.
+    /// The readable files and folders, besides those of the system.
     pub reads: Vec<PathBuf>,
-    /// The folders that are written. No program in them can be run.
+    /// The writable folders, whose programs cannot run.
     pub writes: Vec<PathBuf>,
-    /// The folders that are written and whose programs are run: hooks of a remote of this machine.
+    /// The writable folders whose programs can run: hooks of a remote on this machine.
     pub runs: Vec<PathBuf>,
-    /// The TCP ports that are spoken to. Where there are none, there is no network, and everything may be read.
+    /// The TCP ports that may be connected to. Empty: no network, and everything is readable.
     pub ports: BTreeSet<u16>,
-    /// The time for all of it.
+    /// The time limit of the exchange.
     pub time: Duration,
 }
 
@@ -90,7 +91,7 @@ impl fmt::Display for Offered {
 }
 
 impl Limits {
-    /// Tries which parts of a sandbox `git` gets.
+    /// Finds out which parts of a sandbox `git` gets, by trying.
     pub fn offered(self) -> Offered {
         if self.sandbox == Sandbox::Never {
             return Offered::default();
@@ -115,13 +116,13 @@ pub(super) fn start(command: &mut Command, bounds: &Bounds) -> io::Result<Child>
     })
 }
 
-/// A program that takes what it likes: no limits are set on this system.
+/// Returns the program without limits, which this system does not support.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn limited(program: &str, _limits: Limits, _time: Duration) -> Command {
     Command::new(program)
 }
 
-/// Does something in a thread of its own, whose bounds end with it.
+/// Runs `work` in a separate thread, so that its restrictions end with the thread.
 fn in_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("git".into()).spawn_scoped(scope, work)?;
@@ -129,7 +130,7 @@ fn in_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Resu
     })
 }
 
-/// Binds this thread, and whatever it starts.
+/// Restricts this thread and its children.
 #[cfg(target_os = "linux")]
 fn enter(bounds: &Bounds) -> io::Result<Offered> {
     let (files, ports) = files::enter(bounds)?;

@@ -1,4 +1,4 @@
-//! Memory, processor time and the length of files, by limits of each process.
+//! Limits memory, processor time and file length of each process.
 
 use std::process::Command;
 use std::time::Duration;
@@ -7,16 +7,16 @@ use rustix::process::{Resource, getrlimit};
 
 use super::Limits;
 
-/// Takes the limits, then becomes the program. An image of its memory would hold credentials, so there is none.
+/// Sets the limits, then becomes the program. Disables core dumps, which would contain credentials.
 const SCRIPT: &str =
     r#"ulimit -c 0 && ulimit -d "$1" && ulimit -f "$2" && ulimit -t "$3" && shift 3 && exec "$@""#;
 
-/// The bytes that shells count memory and files in.
+/// The units in which shells count memory and files.
 const KIB: u64 = 1024;
 const BLOCK: u64 = 512;
 
-/// A program that has its limits before it starts, and so have all of its helpers. Memory is counted as it is taken,
-/// so that packs of any size are read.
+/// Prepares a program that starts with its limits, as do its helpers. The memory limit counts allocated memory, not
+/// mapped files, so packs of any size can be read.
 pub(in crate::transport) fn limited(program: &str, limits: Limits, time: Duration) -> Command {
     let cores = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     let seconds = time.as_secs().max(1).saturating_mul(cores);
@@ -30,7 +30,7 @@ pub(in crate::transport) fn limited(program: &str, limits: Limits, time: Duratio
     command
 }
 
-/// The limit, or that of this process where it is lower: nobody may raise it.
+/// Returns the limit, or this process's own if that is lower: a process cannot raise its limits.
 fn least(resource: Resource, most: u64) -> u64 {
     let own = getrlimit(resource);
     [own.current, own.maximum].into_iter().flatten().fold(most, u64::min)

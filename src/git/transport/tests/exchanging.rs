@@ -69,7 +69,7 @@ fn a_push_moves_all_refs_or_none_and_only_from_what_was_seen() {
     let three = commit(&local, "three");
     by.push(here.path(), &[moved(A, None, Some(one)), moved(B, None, Some(one))], true).unwrap();
     assert_eq!(remote.read_ref(B).unwrap(), Some(one));
-    // B is where it was seen, A is not.
+    // B still has the expected value, A has not.
     let moves = [moved(B, Some(one), Some(two)), moved(A, Some(two), Some(three))];
     let error = by.push(here.path(), &moves, true).unwrap_err();
     assert!(error.is_race(), "{error}");
@@ -97,7 +97,7 @@ fn what_is_not_there_is_named() {
     assert!(matches!(error, TransportError::NoRepository { .. }), "{error:?}");
 }
 
-/// A `git` that was started and is not loaded yet still has all files of its berth.
+/// Until it is loaded, a started `git` still has all open files of its berth.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_git_that_is_not_loaded_yet_counts_as_no_berth() {
@@ -112,7 +112,7 @@ fn a_git_that_is_not_loaded_yet_counts_as_no_berth() {
         std::process::Command::new("sh").args(["-c", script]).stdin(lock).spawn().unwrap()
     };
     let mut git = start(lock);
-    // Reaped as the system reaps an orphan.
+    // Reaps it, as the system reaps an orphan.
     let end = std::thread::spawn(move || git.wait());
     WorkingCopy::open(&path, &url).unwrap();
     end.join().unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Addresses, verdicts, and real exchanges with a repository of this machine.
+//! Addresses, error messages, and real exchanges with a repository on this machine.
 
 mod addresses;
 mod exchanging;

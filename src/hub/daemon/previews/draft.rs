@@ -1,7 +1,7 @@
-//! One preview: the commit that shows where merging a branch leads, when all waves are done.
+//! One preview: a commit that shows the state after merging a branch, when all waves are done.
 //!
-//! It is a commit for people, on top of the state that it begins with. It has none of a publication's trailers and no
-//! signature, so nobody can pass it off as a state.
+//! The commit is for people, on top of the current state. It has no trailers of a publication and no signature, so
+//! nobody can present it as a state.
 
 use std::fmt::Write as _;
 
@@ -17,21 +17,21 @@ use berth_git::{CommitId, GitError, Identity, Merged, Repo, TreeId, Writer};
 
 const SHOWN_FILES: usize = 10;
 
-/// A commit under the name that people know it by.
+/// A commit with the name that people use for it.
 #[derive(Clone, Debug)]
 pub(super) struct Named {
     pub(super) name: String,
     pub(super) commit: CommitId,
 }
 
-/// The state that a preview begins with.
+/// The state on which a preview is based.
 #[derive(Debug)]
 pub(super) struct Base {
     pub(super) current: Option<CurrentState>,
     pub(super) processed: Option<Processed>,
 }
 
-/// Writes the preview of merging `head` into `onto`. Nothing points to it yet.
+/// Writes the preview of merging `head` into `onto`. No ref points to it yet.
 pub(super) fn draft(
     repo: &Repo,
     settings: &Settings,
@@ -41,7 +41,7 @@ pub(super) fn draft(
 ) -> Result<CommitId, PassError> {
     let (tree, story) = match merged(repo, settings, base, (head, onto), clock) {
         Ok(shown) => shown,
-        // A fault of the repository is not one of the branch.
+        // A fault of the repository is not a fault of the branch.
         Err(error) if error.git().is_some_and(|error| !matches!(error, GitError::TooLarge { .. })) => {
             return Err(error.into());
         }
@@ -70,7 +70,7 @@ pub(super) fn draft(
     Ok(commit)
 }
 
-/// Merges, and returns the tree that is shown with its story.
+/// Merges, and returns the resulting tree and the preview's message.
 fn merged(
     repo: &Repo,
     settings: &Settings,
@@ -93,7 +93,7 @@ fn merged(
     Ok((Some(tree), story(&next, (before.is_none(), before != Some(tree)), &refusals)))
 }
 
-/// Shows the current state, and why there is no other.
+/// Shows the current state, with the reason why there is no other.
 fn nothing(base: &Base, why: &str) -> (Option<TreeId>, String) {
     let before = base.current.as_ref().map(|current| current.tree);
     (before, format!("There is no state to show{why}\n"))
@@ -126,7 +126,7 @@ fn rehearse(
     next_commit::rehearse(repo, start)
 }
 
-/// Says what the merge leads to, as the message of a publication does.
+/// Describes the result of the merge, like the message of a publication.
 fn story(next: &NextCommit, (is_first, changes): (bool, bool), refusals: &[NextCommitError]) -> String {
     let mut out = String::new();
     for refusal in refusals {

@@ -1,4 +1,4 @@
-//! A preview under way, on a thread of its own: a pass does not wait for it.
+//! Makes a preview on its own thread, so that passes do not wait for it.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use tracing::Span;
 
-/// The longest that a preview may take. The limits of trees bound it too; this is for a machine that is busy.
+/// The time limit of a preview. The limits of trees also bound it; this limit is for a busy machine.
 pub(super) const LONGEST: Duration = Duration::from_secs(120);
 
-/// Work that somebody waits for a while.
+/// Background work whose outcome can be awaited for a limited time.
 #[derive(Debug)]
 pub(super) struct Drafting<Subject, Outcome> {
     pub(super) subject: Subject,
@@ -18,14 +18,14 @@ pub(super) struct Drafting<Subject, Outcome> {
     is_given_up: bool,
 }
 
-/// The state of such work.
+/// The progress of the work.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Progress<Outcome> {
     Done(Outcome),
     UnderWay,
-    /// It takes too long: the first look that finds so gets this. Its outcome will not count.
+    /// The work exceeded its time limit. Returned once; a later outcome is ignored.
     GivenUp,
-    /// It ended without an outcome, or with one that no longer counts.
+    /// The work ended without an outcome, or after it was given up.
     Gone,
 }
 
@@ -38,13 +38,13 @@ impl<Subject, Outcome: Send + 'static> Drafting<Subject, Outcome> {
         let (tell, done) = channel();
         let span = Span::current();
         thread::Builder::new().name("preview".to_owned()).spawn(move || {
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             let _ = tell.send(span.in_scope(work));
         })?;
         Ok(Drafting { subject, begun: Instant::now(), done, is_given_up: false })
     }
 
-    /// Waits for the outcome no longer than `patience`. Work that takes longer than `longest` in all is given up.
+    /// Waits for the outcome, at most for `patience`. Gives up work that takes longer than `longest` in total.
     pub(super) fn wait(&mut self, patience: Duration, longest: Duration) -> Progress<Outcome> {
         match self.done.recv_timeout(patience) {
             Ok(outcome) if !self.is_given_up => Progress::Done(outcome),

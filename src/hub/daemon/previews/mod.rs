@@ -1,9 +1,9 @@
 //! Previews: for each branch under review, a branch that shows what merging it would publish.
 //!
-//! - [`rule`]: the refs that get one. [`draft`]: one preview. [`drafting`]: the thread that makes it.
+//! - [`rule`]: the refs that get a preview. [`draft`]: one preview. [`drafting`]: the thread that makes it.
 //!
-//! A preview follows its branch and the source. It is made after a pass and never in its place, so that a fault of a
-//! preview costs no publication. One that takes long goes on while passes do, and is looked after at the next look.
+//! A preview follows its branch and the source. It is made after a pass and never instead of one, so that its fault
+//! costs no publication. A slow preview continues during later passes, and is collected after one of them.
 
 mod draft;
 mod drafting;
@@ -25,18 +25,17 @@ use drafting::{Drafting, LONGEST, Progress};
 
 pub use rule::PreviewRule;
 
-/// The place of a remote's branches under review in its local copy.
+/// The local refs into which a remote's branches under review are fetched.
 pub(super) const COPIES: &str = "refs/berth-local/reviewed/";
 
-/// The time that a look takes for previews. The rest waits for the next look, so that passes need not.
+/// The time for previews after each pass. Remaining previews are made later, so that passes need not wait.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The previews that this process made. One that it did not make is made again: anybody who may push branches could
-/// have written it.
+/// The previews made by this process. Others are made again: anyone who may push branches could have written them.
 #[derive(Debug, Default)]
 pub struct Previews {
     made: BTreeMap<String, Made>,
-    /// The preview that its thread is making, one at a time.
+    /// The preview in progress; there is one at a time.
     under_way: Option<Drafting<(String, Merge), Result<CommitId, PassError>>>,
 }
 
@@ -50,11 +49,11 @@ struct Merge {
 #[derive(Debug)]
 struct Made {
     merge: Merge,
-    /// `None` where making it took too long.
+    /// `None` if making it took too long.
     commit: Option<CommitId>,
 }
 
-/// A change of the previews.
+/// A change to a preview.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PreviewChange {
     Made {
@@ -65,7 +64,7 @@ pub enum PreviewChange {
     Removed {
         on: String,
     },
-    /// There is none, or an old one, for this reason.
+    /// The preview is missing or outdated, for this reason.
     Failed {
         of: String,
         why: String,
@@ -83,7 +82,7 @@ struct Reviewed {
     seconds: i64,
 }
 
-/// One look at all branches under review.
+/// One update of all previews.
 struct Round<'a> {
     repo: &'a Repo,
     settings: &'a Settings,
@@ -92,7 +91,7 @@ struct Round<'a> {
     begun: Instant,
     onto: &'a Named,
     wanted: &'a Wanted,
-    /// The state from which all previews of a round begin, once it was read.
+    /// The state on which all previews of an update are based, once it was read.
     base: Option<Arc<Base>>,
 }
 
@@ -106,8 +105,7 @@ impl Round<'_> {
 }
 
 impl Previews {
-    /// Brings the previews up to date with the branches, right after a fetch where there is a remote. `all` takes the
-    /// time for all of them.
+    /// Updates the previews after a fetch, if there is a remote. `all` waits until all of them are made.
     pub fn follow(
         &mut self,
         settings: &Settings,
@@ -125,7 +123,7 @@ impl Previews {
         Ok(changes)
     }
 
-    /// Brings the previews up to date here.
+    /// Updates the local previews.
     fn refresh(
         &mut self,
         settings: &Settings,
@@ -141,7 +139,7 @@ impl Previews {
         let there = repo.list_refs(&settings.refs.preview)?;
         self.made.retain(|name, _| wanted.contains_key(name));
         let mut changes = Vec::new();
-        // Those of branches that are gone first: their names may be in the way.
+        // Removes the previews of deleted branches first, because their names may block new ones.
         for (on, old) in &there {
             let name = on.strip_prefix(&settings.refs.preview).unwrap_or_default();
             if !wanted.contains_key(name) {
@@ -175,7 +173,7 @@ impl Previews {
         Ok(changes)
     }
 
-    /// Returns the commit of a preview, or the reason why there is none. `None` where it is made later, or was given up.
+    /// Returns the commit of a preview, or the reason why it failed. `None` if it is made later, or was given up.
     fn drafted(
         &mut self,
         round: &mut Round<'_>,
@@ -198,7 +196,7 @@ impl Previews {
         }
         let Some(drafting) = &mut self.under_way else { return Ok(None) };
         let outcome = drafting.wait(patience, LONGEST);
-        // A process that ends soon leaves what takes too long behind.
+        // A process that ends soon abandons a preview that takes too long.
         if round.all || !matches!(outcome, Progress::UnderWay | Progress::GivenUp) {
             self.under_way = None;
         }
@@ -214,7 +212,7 @@ impl Previews {
         })
     }
 
-    /// Reports whether this preview may be worked on: no other one is under way any more.
+    /// Reports whether this preview may be made now, because no other one is in progress.
     fn is_free(&mut self, subject: (&str, Merge), patience: Duration, wanted: &Wanted) -> bool {
         let Some(drafting) = &mut self.under_way else { return !patience.is_zero() };
         let (name, Merge { head, .. }) = &drafting.subject;
@@ -223,7 +221,7 @@ impl Previews {
         }
         let has_turn = wanted.get(name).is_some_and(|reviewed| reviewed.head == *head)
             && drafting.subject.1.onto == subject.1.onto;
-        // Nobody asks any more for what has no turn of its own.
+        // A preview in progress continues while it is wanted. An unwanted one is dropped as soon as it ends.
         if has_turn
             || matches!(drafting.wait(Duration::ZERO, LONGEST), Progress::UnderWay | Progress::GivenUp)
         {
@@ -263,7 +261,7 @@ impl Base {
     }
 }
 
-/// Finds the branches under review, by the names of their previews: the newest that are not merged.
+/// Finds the branches under review, by the names of their previews: the newest unmerged ones.
 fn reviewed(repo: &Repo, settings: &Settings, (source, onto): (&str, CommitId)) -> Result<Wanted, PassError> {
     let rule = &settings.previews;
     let mut newest = Vec::new();
@@ -279,7 +277,7 @@ fn reviewed(repo: &Repo, settings: &Settings, (source, onto): (&str, CommitId)) 
             }
         }
     }
-    // A branch comes before another ref whose preview would have the same name.
+    // If a branch and another ref have the same preview name, the branch wins.
     newest.sort_by(|(a, one), (b, other)| (a, &one.name).cmp(&(b, &other.name)));
     newest.dedup_by(|(later, _), (earlier, _)| later == earlier);
     newest.sort_by_key(|(_, one)| std::cmp::Reverse(one.seconds));
@@ -293,7 +291,7 @@ fn reviewed(repo: &Repo, settings: &Settings, (source, onto): (&str, CommitId)) 
     Ok(found)
 }
 
-/// Lists the heads whose names begin so, by their names at the remote.
+/// Lists the heads with this prefix, by their names at the remote.
 fn heads(repo: &Repo, settings: &Settings, prefix: &str) -> Result<Map<String, CommitId>, GitError> {
     if !settings.is_copy {
         return repo.list_refs(prefix);
@@ -302,7 +300,7 @@ fn heads(repo: &Repo, settings: &Settings, prefix: &str) -> Result<Map<String, C
     Ok(copies.into_iter().map(|(name, head)| (format!("refs/{}", &name[COPIES.len()..]), head)).collect())
 }
 
-/// The name of a remote's ref in its local copy.
+/// Returns the local ref for a remote's ref.
 pub(super) fn copy_of(name: &str) -> String {
     format!("{COPIES}{}", name.strip_prefix("refs/").unwrap_or(name))
 }

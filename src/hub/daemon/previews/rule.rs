@@ -1,4 +1,4 @@
-//! The refs that get a preview, and its name.
+//! The rule that selects the refs with previews and names the previews.
 
 use berth_base::text::fits;
 
@@ -7,17 +7,17 @@ const BRANCHES: &str = "refs/heads/";
 /// The branches that berth writes itself.
 const OWN: &str = "refs/heads/berth/";
 
-/// The refs that get a preview. They come from flags and environment only.
+/// Selects the refs that get a preview. Set by flags and environment only.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PreviewRule {
-    /// Full names of refs, in which `*` stands for any text.
+    /// Full names of refs, in which `*` matches any text.
     patterns: Vec<String>,
-    /// The most previews at a time.
+    /// The maximum number of previews.
     most: usize,
 }
 
 impl PreviewRule {
-    /// Reads patterns: of branches by their short names, and of other refs by their names in full.
+    /// Reads patterns: short names for branches, full names for other refs.
     pub fn new(patterns: &[String], most: usize) -> PreviewRule {
         let full = |pattern: &String| match pattern.starts_with(REFS) {
             true => pattern.clone(),
@@ -34,17 +34,17 @@ impl PreviewRule {
         self.most
     }
 
-    /// The beginnings of the names that patterns fit, none of which begins with another one.
+    /// Returns the prefixes of all matching names. None of them is a prefix of another.
     pub(crate) fn prefixes(&self) -> Vec<&str> {
         let beginning = |pattern: &'_ str| pattern.find('*').map_or(pattern.len(), |star| star);
         let mut found: Vec<&str> = self.patterns.iter().map(|one| &one[..beginning(one)]).collect();
         found.sort_unstable();
-        // One that begins with another one stands somewhere after it, and everything between them does as well.
+        // In sorted order, names with a common prefix directly follow that prefix.
         found.dedup_by(|later, earlier| later.starts_with(*earlier));
         found
     }
 
-    /// The name of a ref's preview below that of all previews, if it gets one.
+    /// Returns the name of a ref's preview below the previews' prefix, if the ref gets one.
     pub(super) fn name<'n>(&self, full: &'n str) -> Option<&'n str> {
         let is_wanted = self.patterns.iter().any(|pattern| fits(pattern, full));
         let is_own = full.starts_with(OWN) || format!("{full}/") == OWN;

@@ -1,4 +1,4 @@
-//! A lease in a ref of the fleet's remote: one commit without a parent or files, whose message has the lease.
+//! A lease in a ref of the fleet's remote: one commit without a parent or files, whose message contains the lease.
 
 use serde_json::Value as Json;
 
@@ -7,10 +7,10 @@ use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy
 use berth_git::{CommitId, GitError, Identity, Repo, Writer};
 use berth_lease::{LeaseSpec, LeaseStore};
 
-/// The line of the message that has the lease, in the form of a Lease's `spec`.
+/// The line of the message with the lease, in the form of a Lease's `spec`.
 const TRAILER: &str = "Berth-Lease: ";
 
-/// The lease at a remote. Its working copy holds nothing else, so that no pass waits for it.
+/// The lease at a remote. It has its own working copy, so that no pass waits for it.
 #[derive(Debug)]
 pub struct LeaseRef {
     transport: Box<dyn Transport>,
@@ -20,7 +20,7 @@ pub struct LeaseRef {
 }
 
 impl LeaseRef {
-    /// `name` is the ref. Exchanges of the transport end within the lease's patience.
+    /// Makes the lease of the ref `name`. The transport's exchanges must end within the lease's patience.
     pub fn new(transport: Box<dyn Transport>, copy: WorkingCopy, name: &str, identity: Identity) -> LeaseRef {
         LeaseRef { transport, copy, name: name.to_owned(), identity }
     }
@@ -36,7 +36,7 @@ impl LeaseRef {
     }
 }
 
-/// Reads the lease of a commit. One that berth did not write is free.
+/// Reads a commit's lease. If berth did not write the commit, the lease is free.
 fn lease_of(repo: &Repo, commit: CommitId) -> LeaseSpec {
     let message = repo.commit(commit).map(|commit| commit.message).unwrap_or_default();
     let text = message.lines().find_map(|line| line.strip_prefix(TRAILER)).unwrap_or_default();
@@ -68,7 +68,7 @@ impl LeaseStore for LeaseRef {
             Err(error) if error.is_race() => return Ok(None),
             Err(error) => return Err(words_of(&error)),
         }
-        // Objects that no ref leads to are dropped.
+        // Repacking drops unreachable objects.
         if let Some(step) = upkeep::due(self.copy.path()) {
             let _ = self.transport.tidy(self.copy.path(), step);
         }

@@ -1,7 +1,7 @@
-//! Several daemons of one fleet, of which one publishes: it holds a lease. The others fetch, so that they are ready.
+//! Several daemons of one fleet: the holder of a lease publishes, and the others fetch to be ready.
 //!
-//! Nothing is lost without the lease, or where two daemons take themselves for its holder: each push moves refs only
-//! from where they were seen. The lease spares the work of losing races.
+//! Nothing is lost without the lease, or if two daemons believe to hold it: each push moves refs only from their
+//! known values. The lease only saves the work of lost races.
 
 mod lease_ref;
 
@@ -13,18 +13,18 @@ use berth_lease::{Fence, Lease, LeaseKeeper, LeaseStore};
 
 pub use lease_ref::LeaseRef;
 
-/// The longest pause between two looks at another daemon's lease, so that one that is let go is soon taken.
+/// The longest interval at which another daemon's lease is read, so that a released lease is taken soon.
 const LONGEST_LOOK: Duration = Duration::from_secs(5);
 
-/// A lease that the daemon takes before it publishes.
+/// A lease that the daemon must hold to publish.
 #[derive(Debug)]
 pub struct Standby {
     store: Box<dyn LeaseStore>,
     lease: Lease,
 }
 
-/// Returns the lease whose next holder has it within this time of the last renewal. A look may be an eighth late to see
-/// the renewal, and an eighth late to see that no other came.
+/// Returns a lease that its next holder takes within `time` after the last renewal. Of that time, a quarter is for
+/// reads of the lease, which may be late by an eighth each: one to see the renewal, one to see its expiry.
 pub fn lease_within(time: Duration) -> Lease {
     // Leases count whole seconds.
     let duration = Duration::from_secs((time * 3 / 4).as_secs().max(1));
@@ -37,9 +37,9 @@ impl Standby {
         Standby { store: Box::new(store), lease }
     }
 
-    /// Begins to ask for the lease. `wake` hears when it comes or goes.
+    /// Starts to acquire the lease. Sends to `wake` when it is acquired or lost.
     pub(super) fn start(self, wake: Sender<()>) -> std::io::Result<Turn> {
-        // A full channel already holds a wake.
+        // A full channel already contains a wake.
         let on_change = move || {
             let _ = wake.try_send(());
         };
@@ -50,7 +50,7 @@ impl Standby {
     }
 }
 
-/// The lease while the daemon runs. It is let go when this is dropped.
+/// The lease of a running daemon. Dropping it releases the lease.
 #[derive(Debug)]
 pub(super) struct Turn {
     keeper: LeaseKeeper,
@@ -58,18 +58,18 @@ pub(super) struct Turn {
 }
 
 impl Turn {
-    /// Reports a fault of berth, after which the lease would never come.
+    /// Reports whether the keeper ended by a bug, so that the lease will never be acquired.
     pub fn is_broken(&self) -> bool {
         self.keeper.has_ended()
     }
 }
 
-/// The right to publish. Without a lease it always holds.
+/// The right to publish. Without a lease, it always holds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PublishRight(Option<(Fence, Duration)>);
 
 impl PublishRight {
-    /// Reports whether the lease goes on for long enough that a push begins.
+    /// Reports whether enough of the lease is left to begin a push.
     pub fn holds(&self) -> bool {
         self.0.as_ref().is_none_or(|(fence, margin)| fence.leaves(*margin))
     }

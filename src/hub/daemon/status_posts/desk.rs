@@ -1,7 +1,7 @@
-//! A request of a stranger → a status of the cluster that its key speaks for, handed on and answered; or a refusal.
+//! Receives statuses by POST: checks that the key may report for its cluster, passes the status on, and answers.
 //!
-//! What costs little comes first: a request whose signature names no key of the file is not read any further. Bodies
-//! that wait share one bounded amount of memory.
+//! Cheap checks come first: a request whose signature names no known key is not read further. Waiting bodies share a
+//! limited amount of memory.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,27 +19,27 @@ use berth_git::signature::of_status;
 use berth_http::listener::{self, Answer, BodyError, HeaderMap, Limits, Method, Request, StatusCode};
 use berth_telemetry::meter::{ByLabel, Counter};
 
-/// A member waits until its status is kept, and thousands may report at once. Each place takes a descriptor.
+/// A member waits until its status is stored, and thousands may report at once. Each place needs a file descriptor.
 const LIMITS: Limits = Limits { places: 512, patience: Duration::from_secs(45) };
 
-/// Syncers cut their statuses to a small part of this.
+/// The limit of a status. Syncers send far smaller ones.
 const LONGEST: u64 = 1 << 20;
 
-/// The memory of all bodies, in KiB.
+/// The memory for all bodies, in KiB.
 const MEMORY: usize = 64 << 10;
 
-/// Of requests whose signature is checked, whoever sends.
+/// The rate of requests from all senders whose signature is checked.
 const OF_ALL: Rate = Rate { burst: 2_000, each: Duration::from_millis(2) };
 
-/// Of the statuses of one cluster.
+/// The rate of statuses of one cluster.
 const OF_ONE: Rate = Rate { burst: 10, each: Duration::from_secs(2) };
 
-/// The seconds by which a member's clock may be ahead. A status from the future would keep later ones out.
+/// The seconds by which a member's clock may be ahead. A status from the future would block later ones.
 const AHEAD: i64 = 300;
 
 const SIGNATURE: &str = "berth-signature";
 
-/// Decides about statuses, all on one thread.
+/// Decides about statuses, on one thread.
 pub(super) struct Desk {
     signers: SignersFile,
     shared: Shared,
@@ -49,7 +49,7 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    /// Answers as long as the process lives. Returns the address, with the port that the system chose.
+    /// Serves requests while the process runs. Returns the address, with the port that the system chose.
     pub fn serve(
         address: SocketAddr,
         signers: SignersFile,
@@ -100,11 +100,11 @@ impl Desk {
         let (status, reported) = self.check(&bytes, &signature)?;
         let (answer, kept) = oneshot::channel();
         self.hand_on(Offer { status, reported, bytes, answer })?;
-        // Without an answer the daemon is ending.
+        // Without an answer, the daemon is ending.
         Ok(kept.await.unwrap_or(CLOSED))
     }
 
-    /// Refuses where another daemon publishes, or this one has not begun.
+    /// Refuses while another daemon publishes, or before this one has begun.
     fn refuse_while_closed(&self) -> Result<(), Fate> {
         let shared = lock(&self.shared);
         let open = shared.as_ref().ok_or(CLOSED)?;
@@ -114,7 +114,7 @@ impl Desk {
         open.clusters.as_ref().map(drop).ok_or(CLOSED)
     }
 
-    /// Reads the body, and takes its memory for as long as the permit lives.
+    /// Reads the body, and reserves memory for it as long as the permit lives.
     async fn body(&self, request: Request) -> Result<(Vec<u8>, SemaphorePermit<'_>), Fate> {
         let length = one(request.headers(), "content-length").and_then(|text| text.parse::<u64>().ok());
         let length = length.ok_or(Fate::NoLength)?;
@@ -132,7 +132,7 @@ impl Desk {
         }
     }
 
-    /// Returns a status and its time, if its key speaks for its cluster, which the fleet has.
+    /// Returns a status and its time, if the fleet has the cluster and the key may report for it.
     fn check(&self, bytes: &[u8], signature: &str) -> Result<(ClusterStatus, Timestamp), Fate> {
         let key = of_status::verify(bytes, signature).map_err(Fate::Unsigned)?;
         let status = berth_base::status::read_status(bytes).map_err(Fate::Unreadable)?;
@@ -184,7 +184,7 @@ fn signature(headers: &HeaderMap) -> Result<String, Fate> {
         .ok_or_else(|| Fate::Unsigned(format!("the header `{SIGNATURE}` is not there once")))
 }
 
-/// The value of a header that is there once.
+/// Returns the value of a header that occurs exactly once.
 fn one<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;

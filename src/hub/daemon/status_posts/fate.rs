@@ -1,33 +1,33 @@
-//! The fate of a status that somebody sends, as an answer and as a label.
+//! The outcome of a status sent by POST, as an answer and as a label of a counter.
 
 use berth_http::listener::{Answer, StatusCode};
 
-/// The fate of a status.
+/// The outcome of a status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It is in the repository.
+    /// The status was stored in the repository.
     Kept,
-    /// It was there already.
+    /// The status was already stored.
     Known,
-    /// A newer one is known, or its time is not now.
+    /// A newer status is known, or its time is too far ahead.
     Untimely(String),
     Unsigned(String),
-    /// The key does not speak for its cluster.
+    /// The key may not report for the cluster.
     Refused(String),
     Unreadable(String),
     NoLength,
     TooLarge,
     TooMany,
-    /// It may be taken later, or by another daemon.
+    /// The status may be accepted later, or by another daemon.
     Unavailable(&'static str),
 }
 
-/// The values of the label that counts statuses.
+/// The values of the label.
 pub const RESULTS: [&str; 8] =
     ["kept", "known", "untimely", "unsigned", "refused", "unreadable", "too_many", "unavailable"];
 
 impl Fate {
-    /// The label that counts it.
+    /// Returns the value of the label.
     pub fn word(&self) -> &'static str {
         match self {
             Fate::Kept => "kept",

@@ -1,8 +1,8 @@
-//! Statuses that wait → one commit, pushed at once. Nobody is told that a status is kept before the remote has it, so
-//! that nothing is lost with the daemon.
+//! Collects waiting statuses in one commit and pushes it. A member gets its answer only after the push, so that a
+//! crash of the daemon loses nothing.
 //!
-//! Its working copy is its own, so that no pass waits for it. The ref moves only from where it was seen: two daemons that
-//! gather lose nothing, for whoever comes second reads the other's commit first.
+//! The gatherer has its own working copy, so that no pass waits for it. The ref moves only from its known value: of
+//! two daemons that gather, the slower one first reads the other's commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,24 +21,24 @@ use berth_git::protocol::gathered;
 use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
 use berth_git::{CommitId, EntryKind, GitError, Identity, Repo, TreeId, Writer};
 
-/// The time for which the first status waits for others.
+/// The time that the first status waits for others.
 const WINDOW: Duration = Duration::from_secs(1);
 
-/// Between two pushes: each costs the server a list of all its refs.
+/// The pause between two pushes: for each, the server lists all its refs.
 const PAUSE: Duration = Duration::from_secs(3);
 
 /// The number of attempts before a lost race counts as a failure.
 const ATTEMPTS: u32 = 3;
 
-/// The most commits of the ref. A commit with a parent is sent as what differs, one without as a whole; nobody reads
-/// earlier ones.
+/// The longest history of the ref. Only differences are sent for a commit with a parent. Nobody reads earlier
+/// commits.
 const LONGEST: usize = 256;
 
 const MESSAGE: &str = "berth: statuses of members\n";
 
 const NOT_KEPT: Fate = Fate::Unavailable("the status cannot be kept now");
 
-/// Keeps statuses at a remote.
+/// Stores statuses at a remote.
 #[derive(Debug)]
 pub struct Gatherer {
     transport: Box<dyn Transport>,
@@ -47,7 +47,7 @@ pub struct Gatherer {
     identity: Identity,
     /// The paths of the fleet's clusters.
     fleet: Option<BTreeSet<String>>,
-    /// The statuses that the remote has. Unknown at first, and after a push that failed.
+    /// The statuses at the remote. `None` at first, and after a failed push.
     there: Option<Gathered>,
 }
 
@@ -55,21 +55,21 @@ pub struct Gatherer {
 #[derive(Debug)]
 struct Gathered {
     commit: Option<CommitId>,
-    /// The number of commits up to it.
+    /// The length of the history up to it.
     length: usize,
     tree: TreeId,
     /// By path.
     statuses: BTreeMap<String, Known>,
 }
 
-/// A status by its content, and the time by its member's clock where it can be read.
+/// A status: its content, and its time by the member's clock if it is readable.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     content: ContentId,
     reported: Option<Timestamp>,
 }
 
-/// A failure to keep statuses.
+/// A failure to store statuses.
 #[derive(Debug, thiserror::Error)]
 enum GatherError {
     #[error(transparent)]
@@ -84,24 +84,24 @@ impl GatherError {
     }
 }
 
-/// The decisions about the statuses that wait.
+/// The decisions about the waiting statuses.
 #[derive(Debug, Default)]
 struct Draft {
-    /// The new content of paths, or none.
+    /// The new content of each path; `None` removes it.
     edits: BTreeMap<String, Option<Known>>,
-    /// The fate of each offer, in order, once the edits are kept.
+    /// The outcome of each status, in order, once the edits are stored.
     fates: Vec<Fate>,
-    /// Some status says something new.
+    /// True if a status differs from the last one.
     has_news: bool,
 }
 
 impl Gatherer {
-    /// `name` is the ref. The working copy holds nothing else.
+    /// Makes a gatherer for the ref `name`. The working copy contains nothing else.
     pub fn new(transport: Box<dyn Transport>, copy: WorkingCopy, name: &str, identity: Identity) -> Gatherer {
         Gatherer { transport, copy, name: name.to_owned(), identity, fleet: None, there: None }
     }
 
-    /// Keeps statuses until nobody can offer any more.
+    /// Stores statuses until all senders are gone.
     pub(super) fn run(mut self, inbox: &Receiver<Message>, refuses: &AtomicBool, wake: &Sender<()>) {
         let mut last: Option<Instant> = None;
         while let Ok(first) = inbox.recv() {
@@ -120,10 +120,10 @@ impl Gatherer {
                         info!("members' statuses are kept again");
                     }
                     if has_news {
-                        // A full channel already holds a wake.
+                        // A full channel already contains a wake.
                         let _ = wake.try_send(());
                     }
-                    // Objects that no ref leads to are dropped.
+                    // Repacking drops unreachable objects.
                     if let Some(step) = upkeep::due(self.copy.path()) {
                         let _ = self.transport.tidy(self.copy.path(), step);
                     }
@@ -150,7 +150,7 @@ impl Gatherer {
         }
     }
 
-    /// Keeps what is new of the offers, and answers all of them. Returns true if something is new.
+    /// Stores the new statuses and answers all of them. Returns true if any differs from the last one.
     fn keep(&mut self, offers: &mut Vec<Offer>) -> Result<bool, GatherError> {
         let mut attempt = 1;
         let drafted = loop {
@@ -164,7 +164,7 @@ impl Gatherer {
             Err(error) => (vec![NOT_KEPT; offers.len()], Err(error)),
         };
         for (offer, fate) in offers.drain(..).zip(fates) {
-            // Whoever has gone asks again.
+            // A sender that has disconnected tries again.
             let _ = offer.answer.send(fate);
         }
         drafted
@@ -172,7 +172,7 @@ impl Gatherer {
 
     fn try_to_keep(&mut self, offers: &[Offer]) -> Result<Draft, GatherError> {
         let repo = Repo::open(self.copy.path())?;
-        // After a failure, what the remote has is not known.
+        // After a failure, the remote's content is unknown.
         let there = match self.there.take() {
             Some(there) => there,
             None => self.fetch(&repo)?,
@@ -222,7 +222,7 @@ impl Gatherer {
     }
 }
 
-/// Counts the commits up to one, as far as it matters.
+/// Counts the commits up to one, at most up to the limit.
 fn length_to(repo: &Repo, commit: CommitId) -> Result<usize, GitError> {
     let (mut length, mut at) = (1, commit);
     while let Some(parent) = repo.commit(at)?.parents.first().copied().filter(|_| length < LONGEST) {
@@ -231,14 +231,14 @@ fn length_to(repo: &Repo, commit: CommitId) -> Result<usize, GitError> {
     Ok(length)
 }
 
-/// Reads a kept status, if it is one of the cluster whose place it has.
+/// Reads a stored status, if it belongs to the cluster of its path.
 fn kept_status(repo: &Repo, path: &str, content: ContentId) -> Option<ClusterStatus> {
     let status = read_status(&repo.blob(content).ok()?).ok()?;
     (gathered::path_of(&status.cluster) == path).then_some(status)
 }
 
-/// Decides about the offers, and which statuses go: a newer one takes the place of its cluster's, and those of clusters
-/// that the fleet no longer has leave.
+/// Decides about the waiting statuses: a newer one replaces its cluster's, and those of clusters outside of the fleet
+/// are removed.
 fn draft(
     repo: &Repo,
     writer: &mut Writer<'_>,
@@ -259,7 +259,7 @@ fn draft(
         let known = Known { content: writer.blob(bytes)?, reported: Some(*reported) };
         draft.fates.push(match last {
             Some(last) if last.content == known.content => Fate::Known,
-            // The same second says nothing about which one is newer.
+            // With equal seconds, it is unknown which status is newer.
             Some(Known { reported: Some(last), .. }) if *reported <= last => {
                 Fate::Untimely(format!("a status of {last} is known, and this one is of {reported}"))
             }

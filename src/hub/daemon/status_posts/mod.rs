@@ -1,8 +1,7 @@
-//! Statuses by POST: members that may push nothing send them signed, and the daemon pushes many in one commit.
+//! Statuses by POST: members that cannot push send them signed, and the daemon pushes many in one commit.
 //!
-//! - `desk`: a request → a status of the cluster that its key speaks for, or a refusal. Bounded, whoever sends.
-//! - `gatherer`: statuses that wait → one commit on one ref, pushed before anybody is told that a status is kept.
-//! - `signers_file`: who speaks for which cluster.
+//! - `desk`: receives and checks statuses, within limits even for strangers. `gatherer`: stores waiting statuses in
+//!   one commit on one ref, and answers after the push. `signers_file`: which key may report for which cluster.
 
 mod desk;
 mod fate;
@@ -26,7 +25,7 @@ pub use fate::RESULTS;
 pub use gatherer::Gatherer;
 pub use signers_file::SignersFile;
 
-/// A status that waits to be kept.
+/// A status waiting to be stored.
 #[derive(Debug)]
 struct Offer {
     status: ClusterStatus,
@@ -39,11 +38,11 @@ struct Offer {
 #[derive(Debug)]
 enum Message {
     Offer(Box<Offer>),
-    /// The clusters of the fleet. Those of others are dropped.
+    /// The clusters of the fleet. Statuses of other clusters are dropped.
     Fleet(Clusters),
 }
 
-/// An open counter, at which statuses are taken.
+/// The state of the desk while statuses are accepted.
 #[derive(Debug)]
 struct Open {
     right: PublishRight,
@@ -56,7 +55,7 @@ type Shared = Arc<Mutex<Option<Open>>>;
 
 type Clusters = Map<String, model::Shared<Cluster>>;
 
-/// The statuses that members send to a daemon.
+/// The receiver of statuses by POST.
 #[derive(Debug)]
 pub struct StatusPosts {
     shared: Shared,
@@ -65,7 +64,7 @@ pub struct StatusPosts {
 }
 
 impl StatusPosts {
-    /// Listens as long as the process lives. Returns the address, too. Nothing is taken before the daemon has begun.
+    /// Listens while the process runs. Also returns the address. No status is accepted before the daemon has begun.
     pub fn listen(
         address: SocketAddr,
         signers: SignersFile,
@@ -77,7 +76,8 @@ impl StatusPosts {
         Ok((StatusPosts { shared, gatherer: Some(gatherer), refuses: Arc::default() }, address))
     }
 
-    /// Begins to take statuses, while the right holds. `wake` hears of those that say something new.
+    /// Begins to accept statuses while this daemon may publish. Sends to `wake` if a status differs from the last
+    /// one.
     pub(super) fn begin(&mut self, right: PublishRight, wake: mpsc::Sender<()>) -> std::io::Result<()> {
         let Some(gatherer) = self.gatherer.take() else { return Ok(()) };
         let (offers, inbox) = channel();
@@ -89,7 +89,7 @@ impl StatusPosts {
         Ok(())
     }
 
-    /// Hears which clusters the fleet has.
+    /// Sets the clusters of the fleet.
     pub(super) fn know(&self, clusters: &Clusters) {
         let has_same = |known: &Clusters| known.is_same(clusters) || known.keys().eq(clusters.keys());
         if let Some(open) = lock(&self.shared).as_mut()
@@ -100,14 +100,14 @@ impl StatusPosts {
         }
     }
 
-    /// The sign that members' statuses cannot be kept, so that nobody may be found silent.
+    /// Returns the flag that is true while statuses cannot be stored, so that no member counts as silent.
     pub(super) fn refusal(&self) -> Arc<AtomicBool> {
         self.refuses.clone()
     }
 }
 
 impl Drop for StatusPosts {
-    /// Lets the gatherer end, and its working copy go.
+    /// Ends the gatherer, which releases its working copy.
     fn drop(&mut self) {
         *lock(&self.shared) = None;
     }

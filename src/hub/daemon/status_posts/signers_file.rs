@@ -1,4 +1,4 @@
-//! The file of keys and the clusters that each speaks for, read again when it changes.
+//! The file that lists the keys and the clusters that each may report for. Read again when it changes.
 
 use std::cell::RefCell;
 use std::fs;
@@ -12,22 +12,22 @@ use tracing::warn;
 #[derive(Debug)]
 pub struct SignersFile {
     path: PathBuf,
-    /// The file as it was read last; nothing where it could not be used.
+    /// The file as last read; `None` inside if it was invalid.
     read: RefCell<Option<(Mark, Option<AllowedSigners>)>>,
 }
 
-/// A file that differs has another of these.
+/// The length and time of the file, by which changes are noticed.
 type Mark = Option<(u64, SystemTime)>;
 
 impl SignersFile {
-    /// Returns the file, which can be used now.
+    /// Opens the file, which must be valid now.
     pub fn new(path: &Path) -> Result<SignersFile, String> {
         read(path)?;
         Ok(SignersFile { path: path.to_owned(), read: RefCell::default() })
     }
 
-    /// Hands the signers to `ask`. Tells once where the file cannot be used, because a stranger may ask as often as it
-    /// likes.
+    /// Passes the signers to `ask`. An invalid file is logged only once, because a stranger may send any number of
+    /// requests.
     pub(super) fn with<T>(&self, ask: impl FnOnce(&AllowedSigners) -> T) -> Option<T> {
         let mark = fs::metadata(&self.path).and_then(|about| Ok((about.len(), about.modified()?))).ok();
         let mut kept = self.read.borrow_mut();

@@ -1,4 +1,4 @@
-//! The headers of a delivery → whether its sender knows a secret, as each forge shows it.
+//! Reads from a delivery's headers how its sender proves to know a secret, for each forge.
 
 use berth_base::model::Timestamp;
 use berth_base::text::base64;
@@ -7,27 +7,26 @@ use ring::hmac;
 
 use super::secrets::Secret;
 
-/// The most signatures of one delivery: a sender that changes its secret signs with both.
+/// The number of signatures of one delivery: while its secret changes, a sender signs with both.
 const MOST_SIGNATURES: usize = 4;
 
-/// The seconds by which the sender's clock may differ, and a delivery may be late.
+/// The seconds by which the sender's clock may differ, or a delivery may be late.
 const TOLERANCE: i64 = 300;
 
 type Digest = [u8; 32];
 
-/// The claim of a sender that it knows a secret.
+/// The proof of a sender that it knows a secret.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Credentials {
     /// HMAC-SHA256 of the body: GitHub, Gitea, Forgejo, Gogs, Bitbucket, Flux.
     Body(Digest),
-    /// HMAC-SHA256 of an id, a moment and the body, each followed by a dot: GitLab's signing token, and Standard
-    /// Webhooks.
+    /// HMAC-SHA256 of an id, a moment and the body, separated by dots: GitLab's signing token, and Standard Webhooks.
     Dated { prefix: Vec<u8>, moment: i64, signatures: Vec<Digest> },
     /// The secret itself, and the name of the delivery: GitLab, Azure DevOps, and a plain POST.
     Token { token: Vec<u8>, delivery: Option<Vec<u8>> },
 }
 
-/// Headers with a signature of the body, and the words before the digits. Gitea sends several of them.
+/// Headers with a signature of the body, and the prefix of the digits. Gitea sends several of them.
 const BODY_SIGNATURES: [(&str, &str); 6] = [
     ("x-hub-signature-256", "sha256="),
     ("x-forgejo-signature", ""),
@@ -38,7 +37,7 @@ const BODY_SIGNATURES: [(&str, &str); 6] = [
 ];
 
 impl Credentials {
-    /// Reads the first header that claims something. A malformed one is no claim, whatever others say.
+    /// Reads the first header with credentials. If it is malformed, the others are ignored.
     pub fn read(headers: &HeaderMap) -> Option<Credentials> {
         if headers.contains_key("webhook-signature") {
             return Credentials::dated(headers);
@@ -52,7 +51,7 @@ impl Credentials {
         } else {
             authorized(one(headers, "authorization")?)?
         };
-        // GitLab's event id is shared by what other webhooks cause.
+        // GitLab's event id is the same for the deliveries of other webhooks.
         let delivery = one(headers, "idempotency-key").or_else(|| one(headers, "x-gitlab-event-uuid"));
         Some(Credentials::Token { token, delivery: delivery.map(<[u8]>::to_vec) })
     }
@@ -70,7 +69,7 @@ impl Credentials {
     }
 }
 
-/// The secret in `Bearer SECRET`, or the password in `Basic`. The user's name does not matter.
+/// Returns the secret in `Bearer SECRET`, or the password in `Basic`. The user name is ignored.
 fn authorized(value: &[u8]) -> Option<Vec<u8>> {
     let (scheme, rest) = std::str::from_utf8(value).ok()?.split_once(' ')?;
     if scheme.eq_ignore_ascii_case("bearer") {
@@ -81,7 +80,7 @@ fn authorized(value: &[u8]) -> Option<Vec<u8>> {
     login.get(colon + 1..).map(<[u8]>::to_vec)
 }
 
-/// The value of a header that is there once.
+/// Returns the value of a header that occurs exactly once.
 fn one<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a [u8]> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.as_bytes();
@@ -100,21 +99,21 @@ fn from_hex(digits: &[u8]) -> Option<Digest> {
     Some(digest)
 }
 
-/// The check of a delivery while its body arrives, against each secret.
+/// Checks a delivery against each secret while its body arrives.
 pub(super) struct Check<'a> {
     credentials: Credentials,
     running: Vec<(&'a hmac::Key, hmac::Context)>,
     secrets: &'a [Secret],
 }
 
-/// The end of a check.
+/// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// No secret gives this.
+    /// No secret matches.
     Unsigned,
-    /// It is signed, at another time than now.
+    /// The signature is valid, but its time is too far from now.
     Stale,
-    /// It is signed. Another delivery with the same mark is this one again.
+    /// The signature is valid. A delivery with the same mark is a repetition.
     Signed { mark: Option<Digest> },
 }
 
@@ -174,7 +173,7 @@ fn begun(key: &hmac::Key) -> (&hmac::Key, hmac::Context) {
     (key, hmac::Context::with_key(key))
 }
 
-/// Compares digests of both, in a time that says nothing about them.
+/// Compares digests in constant time.
 fn is_same(key: &hmac::Key, given: &[u8], right: &[u8]) -> bool {
     hmac::verify(key, given, hmac::sign(key, right).as_ref()).is_ok()
 }
@@ -184,7 +183,7 @@ mod tests {
     use super::super::secrets::tests::secrets;
     use super::*;
 
-    /// Of the body `payload` with the key `0123456789abcdef`.
+    /// The signature of the body `payload` with the key `0123456789abcdef`.
     const SIGNED: &str = "46ff18fcd34b7c0d3ff9008026b8d5236c371f16f82656ddabc88b61d511aad5";
 
     fn headers(lines: &[(&'static str, &str)]) -> HeaderMap {

@@ -1,4 +1,4 @@
-//! The memory of deliveries. It is bounded, whoever sends.
+//! The recent deliveries, for recognising repetitions. Their number is limited.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// The time for which a delivery is remembered.
 const WINDOW: Duration = Duration::from_secs(3600);
 
-/// Only those who know a secret can fill it.
+/// The number of deliveries remembered. Only senders that know a secret can fill it.
 const MOST: usize = 10_000;
 
 /// The marks of the last deliveries, oldest first.
@@ -14,7 +14,7 @@ const MOST: usize = 10_000;
 pub(super) struct Heard(VecDeque<(Instant, [u8; 32])>);
 
 impl Heard {
-    /// Notes a delivery, and reports whether it is the first of its mark.
+    /// Records a delivery. Returns true if it is the first with its mark.
     pub fn is_new(&mut self, mark: [u8; 32], now: Instant) -> bool {
         while self.0.front().is_some_and(|(at, _)| now.duration_since(*at) > WINDOW) {
             self.0.pop_front();

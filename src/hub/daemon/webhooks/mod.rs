@@ -1,8 +1,8 @@
-//! Webhooks: a forge tells that something was pushed, and the daemon looks at its remote right away.
+//! Webhooks: a forge reports a push, and the daemon looks at its remote right away.
 //!
-//! A look is all that a delivery can cause. Nothing of its content is read, so that the worst one is a look too many,
-//! and looks are spaced. Pushes of the daemon itself come back as well: the look that they cause finds nothing new and
-//! pushes nothing, so that it is the last.
+//! A delivery can only cause a look at the remote. Its content is ignored, so the worst delivery causes a needless
+//! look, and looks are spaced. A push of the daemon itself also causes a delivery: that look finds nothing new and
+//! pushes nothing, so there is no loop.
 
 mod credentials;
 mod heard;
@@ -27,20 +27,20 @@ pub use secrets::{SecretError, SecretFile};
 
 const LIMITS: Limits = Limits { places: 64, patience: Duration::from_secs(10) };
 
-/// No forge sends more: GitHub and GitLab end at 25 MB. A body is digested as it arrives, and not kept.
+/// The limit of a body: GitHub and GitLab send at most 25 MB. A body is hashed as it arrives, and not stored.
 const LONGEST_BODY: u64 = 25 << 20;
 
-/// Of requests that are checked, before anything is known of their senders.
+/// The rate of requests that are checked, from all senders.
 const RATE: Rate = Rate { burst: 100, each: Duration::from_millis(20) };
 
-/// Between two looks that webhooks cause.
+/// The pause between two looks caused by webhooks.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Headers that say which kind of event a forge tells.
+/// The headers in which forges name the kind of event.
 const KINDS: [&str; 6] =
     ["x-github-event", "x-forgejo-event", "x-gitea-event", "x-gogs-event", "x-gitlab-event", "x-event-key"];
 
-/// The kinds that may mean a moved ref.
+/// The kinds of events that may mean a moved ref.
 const PUSHES: [&str; 9] = [
     "push",
     "create",
@@ -53,7 +53,7 @@ const PUSHES: [&str; 9] = [
     "mirror:repo_synchronized",
 ];
 
-/// The fate of a delivery.
+/// The outcome of a delivery.
 #[derive(Clone, Copy, Debug)]
 enum Fate {
     Accepted,
@@ -67,7 +67,7 @@ enum Fate {
 }
 
 impl Fate {
-    /// The label that counts it.
+    /// Returns the value of the counter's label.
     fn word(self) -> &'static str {
         match self {
             Fate::Accepted => "accepted",
@@ -94,15 +94,15 @@ impl Fate {
     }
 }
 
-/// The values of the label that counts deliveries.
+/// The values of the counter's label.
 pub const RESULTS: [&str; 6] = ["accepted", "ignored", "repeated", "unsigned", "too_large", "too_many"];
 
-/// The wakes that webhooks caused. Looks that are due at the same time are one.
+/// The wakes caused by webhooks. Simultaneous ones are merged.
 #[derive(Debug)]
 pub struct Webhooks(Receiver<()>);
 
 impl Webhooks {
-    /// Listens for deliveries as long as the process lives. Returns the address, too.
+    /// Listens for deliveries while the process runs. Also returns the address.
     pub fn listen(
         address: SocketAddr,
         secrets: SecretFile,
@@ -143,7 +143,7 @@ impl Webhooks {
         Ok((Webhooks(woken), address))
     }
 
-    /// Passes wakes on, not more often than looks may be. A full channel already holds a wake.
+    /// Forwards wakes, at most at the allowed rate. A full channel already contains a wake.
     pub(super) async fn pass_on(mut self, wake: Sender<()>) {
         while self.0.recv().await.is_some() {
             info!("a webhook tells of a push");
@@ -153,7 +153,7 @@ impl Webhooks {
     }
 }
 
-/// Decides about deliveries, all on one thread.
+/// Decides about deliveries, on one thread.
 struct Desk {
     secrets: SecretFile,
     wake: Sender<()>,
@@ -162,7 +162,7 @@ struct Desk {
 }
 
 impl Desk {
-    /// Nothing where the body breaks off.
+    /// Returns the outcome, or `None` if the body ended early.
     async fn decide(&self, request: Request) -> Option<Fate> {
         if !self.allowance.borrow_mut().take(Instant::now()) {
             return Some(Fate::TooMany);
@@ -192,7 +192,7 @@ impl Desk {
     }
 }
 
-/// Reports whether a delivery may tell of a push. A sender that names no kind has no other reason.
+/// Reports whether a delivery may be about a push. A sender that names no kind is assumed to report one.
 fn is_push(headers: &HeaderMap) -> bool {
     let kinds = KINDS.iter().filter_map(|name| headers.get(*name));
     kinds.into_iter().all(|kind| PUSHES.iter().any(|push| kind == push))

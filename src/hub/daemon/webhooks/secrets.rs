@@ -1,4 +1,4 @@
-//! The file of secrets that forges sign with, one a line, so that they can be replaced one after the other.
+//! The file of the secrets with which forges sign, one per line, so that they can be replaced one after another.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use berth_base::text::base64;
 use ring::hmac;
 use tracing::warn;
 
-/// In bytes: fewer can be guessed from one signed delivery.
+/// The least bytes of a secret. Shorter ones can be guessed from one signed delivery.
 const SHORTEST: usize = 16;
 const MOST: usize = 8;
 
-/// Before a key in base64, in the secrets of Standard Webhooks and of GitLab's signing tokens.
+/// The prefix of a base64 key in the secrets of Standard Webhooks and of GitLab's signing tokens.
 const ENCODED: &str = "whsec_";
 
-/// The secrets cannot be used.
+/// The reasons why secrets cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
     #[error(transparent)]
@@ -29,7 +29,7 @@ pub enum SecretError {
     Encoding(usize),
 }
 
-/// A secret in each of its uses.
+/// A secret, prepared for each of its uses.
 pub(super) struct Secret {
     text: Vec<u8>,
     /// Signs a body.
@@ -54,7 +54,7 @@ impl Secret {
         Ok(Secret { text: text.as_bytes().to_vec(), of_body: key(text.as_bytes()), of_dated })
     }
 
-    /// Compares digests, in a time that says nothing about the secret.
+    /// Compares a token with the secret in constant time.
     pub fn is(&self, token: &[u8]) -> bool {
         let digest = hmac::sign(&self.of_body, &self.text);
         hmac::verify(&self.of_body, token, digest.as_ref()).is_ok()
@@ -72,16 +72,16 @@ fn parse(text: &str) -> Result<Vec<Secret>, SecretError> {
     }
 }
 
-/// A file of secrets, read anew for each delivery.
+/// A file of secrets. Read for each delivery.
 #[derive(Debug)]
 pub struct SecretFile {
     path: PathBuf,
-    /// The log has said that it cannot be used.
+    /// True if the log already contains its fault.
     is_told: Cell<bool>,
 }
 
 impl SecretFile {
-    /// Returns the file, which holds secrets now.
+    /// Opens the file, which must contain valid secrets now.
     pub fn new(path: &Path) -> Result<SecretFile, SecretError> {
         let file = SecretFile { path: path.to_owned(), is_told: Cell::new(false) };
         file.secrets()?;
@@ -92,7 +92,7 @@ impl SecretFile {
         parse(&std::fs::read_to_string(&self.path)?)
     }
 
-    /// Reads the secrets; tells once where that fails, because a stranger may ask as often as it likes.
+    /// Reads the secrets. A failure is logged only once, because a stranger may send any number of requests.
     pub(super) fn read(&self) -> Option<Vec<Secret>> {
         match self.secrets() {
             Ok(secrets) => {

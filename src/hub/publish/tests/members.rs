@@ -123,7 +123,7 @@ fn deleted_and_garbled_refs_come_back_with_the_same_commits() {
     assert_eq!(branch.repo.list_refs(&branch.refs.clusters).unwrap(), before);
 }
 
-/// A folder of two clusters, after each of three commits: `b` has what it had at first again, `a` never changed.
+/// Three commits with two clusters: `b` returns to its first folder, `a` never changes.
 fn there_and_back() -> (Branch, [CommitId; 3]) {
     let branch = Branch::new();
     let refs = ["1", "2", "1"].map(|content| {
@@ -154,7 +154,7 @@ fn a_ref_that_was_right_once_is_compared_with_what_others_published_since() {
     assert_eq!(fix(), Repaired::default());
     let right = branch.repo.read_ref(&name).unwrap().unwrap();
     assert_ne!(right, first);
-    // Two commits of another daemon, whose refs somebody took back.
+    // Another daemon published twice, and its refs were then moved back.
     for content in ["2", "1"] {
         branch.publish(&branch.state(&[("web", &["a"], "1"), ("api", &["b"], content)]));
     }
@@ -194,7 +194,7 @@ fn a_status_counts_for_its_own_name_only() {
     assert!(said.iter().any(|line| line.contains("it is a status of `a`")), "{said:?}");
 }
 
-/// Writes the report of a fleet with one workload, and returns what was written.
+/// Writes the report of a fleet with these workloads.
 fn write(branch: &Branch, workloads: &[&str], earlier: Option<WrittenReport>) -> WrittenReport {
     let decisions = workloads.iter().map(|name| decision("FederatedDeployment", "shop", name, &["a"]));
     let inputs = SummaryInputs {

@@ -21,7 +21,7 @@ use berth_engine::state::State;
 use berth_git::protocol::Refs;
 use berth_git::{CommitId, GitContents, Repo};
 
-/// A repository to publish into, and what was published last.
+/// A repository to publish into.
 struct Branch {
     _folder: TempDir,
     repo: Repo,
@@ -38,7 +38,7 @@ impl Branch {
         read_current(&self.repo, &self.refs.rendered).unwrap()
     }
 
-    /// A state with one workload a cluster set: `(workload, clusters, content)`.
+    /// Makes a state with one workload per tuple: `(workload, clusters, content)`.
     fn state(&self, workloads: &[(&str, &[&str], &str)]) -> State {
         let mut contents = GitContents::writing(&self.repo).unwrap();
         let mut state = State::default();
@@ -68,13 +68,13 @@ impl Branch {
         Ok(drafted)
     }
 
-    /// Publishes with another stamp, whatever the state has.
+    /// Publishes with another stamp, even if the state is unchanged.
     fn stamped(&self, current: Option<&CurrentState>, next: &State, stamp: &Stamp) {
         let drafted = draft(&self.repo, current, next, stamp, &Summary::default()).unwrap();
         point(&self.repo, &self.refs, current, &drafted).unwrap();
     }
 
-    /// Publishes onto what the branch holds now.
+    /// Publishes onto the present tip of the branch.
     fn publish(&self, next: &State) -> Option<Committed> {
         match self.try_publish(self.current().as_ref(), next).unwrap() {
             Published::Unchanged => None,
@@ -93,7 +93,7 @@ fn stamp(now: i64) -> Stamp {
     Stamp::new(CommitId([0xab; 20]), "web: more of it\nBerth-Seq: 99", 1_700_000_000, now)
 }
 
-/// A state without clusters that have no objects: what reading gives back.
+/// Returns a state as it is read back: without clusters that have no objects.
 fn as_read(state: &State) -> State {
     let mut state = state.clone();
     state.folders.retain(|_, folder| !folder.is_empty());

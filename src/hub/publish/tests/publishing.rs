@@ -67,7 +67,7 @@ fn one_changed_manifest_rewrites_the_trees_above_it_only() {
     folder.put((path, id).into());
     let mut writer = berth_git::Writer::new(&branch.repo).unwrap();
     tree::write(&mut writer, Some(&current), &next).unwrap();
-    // The namespace's folder, the cluster's, and `clusters`; the root is the caller's.
+    // The trees of the namespace, the cluster and `clusters`; the root is the caller's.
     assert_eq!(writer.counts, berth_git::Counts { blobs: 0, trees: 3, commits: 0 });
 }
 

@@ -108,7 +108,7 @@ fn a_branch_that_was_rewritten_is_told_from_a_lost_race() {
     let refuse = |current: &CurrentState, last: Option<CommitId>| {
         refuse_rewritten(&branch.repo, &branch.refs, current, last)
     };
-    // Another process published, and said so, after this one had read the branch.
+    // Another process published after this one had read the branch.
     assert!(matches!(refuse(&seen, Some(two)), Err(PublishError::Raced { .. })));
     let now = branch.current().unwrap();
     for last in [None, Some(one), Some(two)] {

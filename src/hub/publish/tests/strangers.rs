@@ -1,16 +1,16 @@
-//! Tests of files and commits that other people put on the branch.
+//! Files and commits of other people on the branch.
 
 use super::*;
 use crate::testing::assert_clean;
 use berth_base::model::{ContentId, Map};
 use berth_git::{EntryKind, Identity, TreeId, Writer};
 
-/// Commits these files beside those that are there, as a person would.
+/// Commits these files in addition to the existing ones, as a person would.
 fn push(branch: &Branch, files: &[(&str, &str)], message: &str) -> CommitId {
     push_without(branch, files, &[], message)
 }
 
-/// Like [`push`], and without some of the files that are there.
+/// Like [`push`], without some of the existing files.
 fn push_without(branch: &Branch, files: &[(&str, &str)], gone: &[&str], message: &str) -> CommitId {
     let current = branch.repo.read_ref(&branch.refs.rendered).unwrap();
     let mut all = BTreeMap::new();

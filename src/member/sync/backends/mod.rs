@@ -1,8 +1,8 @@
-//! Backends: the trait of a place that holds a cluster's objects. A folder and a Kubernetes cluster implement it.
+//! Backends: the trait for a place that holds a cluster's objects. A folder and a Kubernetes cluster implement it.
 //!
-//! A backend knows its ownership. It records durably the objects that it is about to own or release before it
-//! changes anything ([`Backend::begin`]), so that a crash at any moment loses no ownership; the result of each
-//! sync is recorded at its end ([`Backend::finish`]).
+//! A backend stores which objects berth owns. Before any change, it durably records the objects that it is about to
+//! own or release ([`Backend::begin`]), so that a crash never loses ownership. [`Backend::finish`] records the result
+//! of a sync.
 
 pub mod folder;
 pub mod kube;
@@ -28,7 +28,7 @@ pub use folder::FolderBackend;
 #[cfg(test)]
 pub use folder::files::hash_of;
 
-/// The folder that a backend was last brought to, and its cluster.
+/// The folder that a backend last applied, and its cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     pub fleet: String,
@@ -38,17 +38,17 @@ pub struct Record {
     pub tree: String,
 }
 
-/// A failure of a backend, or of one object in it. Holds nothing of an object's content.
+/// A failure of a backend or of one object in it. Contains nothing of an object's content.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BackendError {
     #[error("{0}")]
     Failed(String),
-    /// The removal of an object is under way.
+    /// The object is being removed.
     #[error("{0}")]
     Leaving(String),
 }
 
-/// The message about an object whose removal is under way.
+/// The message about an object that is being removed.
 pub(crate) const BEING_REMOVED: &str = "it is being removed";
 
 /// The reason why this process may not change a backend now.
@@ -60,7 +60,7 @@ pub enum NotAdmitted {
     Trouble(String),
 }
 
-/// An object to write, and the version that the plan saw.
+/// An object to write, and the version that the plan was based on.
 #[derive(Clone, Copy, Debug)]
 pub struct Apply<'a> {
     pub desired: &'a Desired,
@@ -71,7 +71,7 @@ pub struct Apply<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectHealth {
     pub health: Health,
-    /// True if the object had all the time it may take.
+    /// True if the object's time is up.
     pub overdue: bool,
     /// A difference from the wanted form that berth leaves alone.
     pub remark: Option<String>,
@@ -84,18 +84,18 @@ pub struct Preview {
     pub after: Json,
 }
 
-/// Asks for a sync, from wherever a change is heard of.
+/// A callback that requests a sync after a change.
 pub(crate) type RequestSync = Box<dyn Fn() + Send>;
 
-/// A place that holds objects. Writes and removals come in batches, which a backend may work on at once;
-/// each gets one answer per item, in order, and one that fails does not stop the others.
+/// A place that holds objects. Writes and removals come in batches, whose items may run at once. Each batch gets one
+/// result per item, in order; a failed item does not stop the others.
 pub trait Backend {
-    /// Reports whether this process may change the backend now, and otherwise why not.
+    /// Checks that this process may change the backend now; otherwise returns the reason.
     fn admit(&mut self) -> Result<(), NotAdmitted> {
         Ok(())
     }
 
-    /// Reports the progress of work there from now on.
+    /// Reports progress to `progress` from now on.
     fn show_progress(&mut self, _progress: &Progress) {}
 
     /// Begins a sync of this folder.
@@ -106,7 +106,7 @@ pub trait Backend {
     /// Returns the last record. `None` if berth has never applied anything here.
     fn record(&mut self) -> Result<Option<Record>, BackendError>;
 
-    /// Returns the member's local overrides that are kept in the backend.
+    /// Returns the member's local overrides stored in the backend.
     fn local_overrides(&mut self) -> BackendOverrides {
         BackendOverrides::default()
     }
@@ -116,27 +116,27 @@ pub trait Backend {
         None
     }
 
-    /// Returns all objects that berth owns here, and others in the places of wanted ones. Changes nothing.
+    /// Returns all objects that berth owns here, and foreign objects in the places of wanted ones. Changes nothing.
     fn survey(
         &mut self,
         desired: &BTreeMap<ObjectId, Desired>,
     ) -> Result<BTreeMap<ObjectId, Live>, BackendError>;
 
-    /// Records what is about to be written and removed. Called once before any other change.
+    /// Records the planned writes and removals. Called once before any other change.
     fn begin(&mut self, record: &Record, writes: &[Apply<'_>], prunes: &[&Prune])
     -> Result<(), BackendError>;
 
-    /// Writes objects, unless they are no longer as they were seen.
+    /// Writes objects, unless they changed since they were seen.
     fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>>;
 
-    /// Reports whether writes met existing objects that the survey had not shown. They were left as they are, and
-    /// the next survey shows them.
+    /// Reports whether writes met existing objects that the survey had not shown. They were left unchanged, and the
+    /// next survey shows them.
     fn has_met_existing(&mut self) -> bool {
         false
     }
 
-    /// Removes objects, unless they are no longer as they were seen. Orphans are left as they are and only
-    /// cease to be owned.
+    /// Removes objects, unless they changed since they were seen. Orphans stay unchanged, and berth no longer owns
+    /// them.
     fn delete(&mut self, batch: &[&Prune]) -> Vec<Result<(), BackendError>>;
 
     /// Removes the record, once berth owns no object.
@@ -144,64 +144,63 @@ pub trait Backend {
         Ok(())
     }
 
-    /// Records how it went.
+    /// Records the result of the sync.
     fn finish(&mut self) -> Result<(), BackendError>;
 
-    /// Returns the health of an object that was surveyed or written. A file is healthy if it exists.
+    /// Returns the health of a surveyed or written object. A file is healthy if it exists.
     fn object_health(&mut self, _id: &ObjectId) -> ObjectHealth {
         ObjectHealth::default()
     }
 
-    /// Returns the time that an object may take to become healthy, where that is limited.
+    /// Returns the time that an object may take to become healthy, if it is limited.
     fn most_time(&self) -> Option<Duration> {
         None
     }
 
-    /// Returns the reasons why these objects are not healthy, where the backend knows more than their health says.
+    /// Returns the reasons why these objects are unhealthy, if the backend knows more than their health tells.
     fn reasons(&mut self, _ids: &[&ObjectId]) -> BTreeMap<ObjectId, String> {
         BTreeMap::new()
     }
 
-    /// Notes which objects are not as wanted. Returns those that had all the time they may take; `None` if
-    /// the backend sets no time.
+    /// Records which objects differ from their wanted form. Returns those whose time is up; `None` if the backend
+    /// sets no time.
     fn given_up(&mut self, _ids: &BTreeSet<ObjectId>) -> Option<BTreeSet<ObjectId>> {
         None
     }
 
-    /// Returns the effect of these writes, where a backend can tell beforehand. Changes nothing.
+    /// Returns the effect of these writes, if the backend can determine it beforehand. Changes nothing.
     fn preview(&mut self, batch: &[Apply<'_>]) -> Vec<Option<Preview>> {
         batch.iter().map(|_| None).collect()
     }
 
-    /// Describes the foreign objects that removals would take along. Changes nothing.
+    /// Describes the foreign objects that removals would delete. Changes nothing.
     fn collateral(&mut self, _ids: &[ObjectId]) -> Vec<Problem> {
         Vec::new()
     }
 
-    /// Returns the verdicts of the objects' strategies on the last survey, where these say more than whether
-    /// the objects are as wanted.
+    /// Returns the verdicts of the objects' strategies on the last survey, other than equal or different.
     fn findings(&mut self) -> BTreeMap<ObjectId, Finding> {
         BTreeMap::new()
     }
 
-    /// Tells people how a sync went, where they look. That this may fail is no problem of the sync.
+    /// Writes Events about a sync. A failure is no problem of the sync.
     fn tell_events(&mut self, _said: &[SyncEvent], _now: Timestamp) {}
 
-    /// Keeps the status where people look, if it says something new.
+    /// Publishes the status in the backend if it changed.
     fn show_status(&mut self, _status: &ClusterStatus) {}
 
-    /// Calls from now on when something may need a sync. False where a backend cannot tell: then it is
-    /// looked at again and again.
+    /// Calls `call` from now on when something may need a sync. Returns false if the backend cannot: the caller then
+    /// syncs at intervals.
     fn watch_changes(&mut self, _call: RequestSync) -> bool {
         false
     }
 
-    /// Returns the moment at which a sync is due although nothing changes.
+    /// Returns the moment at which a sync is due without any change.
     fn next_sync_due(&mut self) -> Option<Instant> {
         None
     }
 
-    /// Returns notes on the last sync that are no problems: take-overs.
+    /// Returns notes on the last sync that are not problems, such as take-overs.
     fn notes(&mut self) -> Vec<Problem> {
         Vec::new()
     }

@@ -1,7 +1,7 @@
-//! Health rules that people write: documents of kind `HealthRule` → when objects of a kind are well.
+//! Health rules written by users: documents of kind `HealthRule` that define when objects of a kind are healthy.
 //!
-//! A rule takes the place of what is built in for its kind. Its expressions see the live object as
-//! `object`, and cost a bounded number of steps; one that fails is no health.
+//! A rule replaces the built-in rule for its kind. Its expressions see the live object as `object` and take a bounded
+//! number of steps. If an expression fails, the object is not healthy.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +17,10 @@ use berth_cel::{Names, Program, Value, Variable};
 /// The kind of the documents.
 pub const KIND: &str = "HealthRule";
 
-/// The names that an expression may use.
+/// The names available to an expression.
 const NAMES: Names<'_> = Names { variables: &[Variable::any("object")], methods: &[] };
 
-/// The longest message that a rule gives.
+/// The longest message from a rule.
 const LONGEST: usize = 500;
 
 /// All rules, by group and kind.
@@ -35,7 +35,7 @@ struct Rule {
     message: Option<Program>,
 }
 
-/// Reads a file of rules. With any error none of it counts.
+/// Reads a file of rules. An error in one rule makes the whole file invalid.
 pub fn read(file: &str, bytes: &[u8]) -> Result<HealthRules, Diagnostics> {
     let read = yaml::read(bytes, &Limits::of_a_part());
     let scope = Scope::new(file.into(), Severity::Error);
@@ -94,12 +94,12 @@ fn program(spec: &mut Fields<'_>, key: &'static str) -> Option<Program> {
 }
 
 impl HealthRules {
-    /// Reports whether a kind has a rule here.
+    /// Reports whether these rules contain one for a kind.
     pub(crate) fn are_for(&self, group: &str, kind: &str) -> bool {
         !self.0.is_empty() && self.0.contains_key(&(group.to_owned(), kind.to_owned()))
     }
 
-    /// Judges an object by the rule for its kind, or by what is built in.
+    /// Judges an object by the rule for its kind, or by the built-in rules.
     pub fn judge(&self, object: &Json) -> Health {
         let text = |key: &str| object.get(key).and_then(Json::as_str).unwrap_or_default();
         let key = (group_of(text("apiVersion")).to_owned(), text("kind").to_owned());

@@ -1,7 +1,7 @@
-//! A live object → its health, and the reason where it is not healthy.
+//! Judges a live object's health, with the reason if it is not healthy.
 //!
-//! The needs of each kind are data ([`rules`]). A status of an earlier form of the object does not count. Kinds
-//! without a rule go by the conditions that all controllers share.
+//! The rule for each kind is data ([`rules`]). A status of an earlier generation of the object does not count. Kinds
+//! without a rule are judged by the conditions that all controllers share.
 
 pub mod custom;
 mod rules;
@@ -21,7 +21,7 @@ pub enum Health {
     Failed(String),
 }
 
-/// Reports whether an object of this kind changes by itself after it was written.
+/// Reports whether an object of this kind keeps changing after it was written.
 pub(crate) fn is_lively(group: &str, kind: &str) -> bool {
     rules::of(group, kind).is_none_or(|rule| !rule.checks.is_empty())
 }
@@ -47,7 +47,7 @@ fn is_behind(object: &Json) -> Option<Health> {
     judge(&Check::ObservedIfAny, object)
 }
 
-/// Applies one check. `None` if it does not decide.
+/// Applies one check. `None` if the check does not decide.
 fn judge(check: &Check, object: &Json) -> Option<Health> {
     match check {
         Check::Observed => {
@@ -144,7 +144,7 @@ fn condition<'a>(object: &'a Json, name: &str) -> Option<&'a Json> {
     conditions.iter().find(|one| one.get("type").and_then(Json::as_str) == Some(name))
 }
 
-/// Describes a condition: its status, and its controller's reason.
+/// Describes a condition: its status, and the controller's reason.
 fn describe(name: &str, status: &str, condition: Option<&Json>) -> String {
     let Some(condition) = condition else { return format!("it has no condition {name}") };
     let text = |key: &str| condition.get(key).and_then(Json::as_str).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The health rules of each kind, as data: checks in order, the first that applies decides.
+//! The health rules of each kind, as data. The first check that applies decides.
 //!
 //! A kind without checks is healthy as soon as it exists.
 
@@ -12,9 +12,9 @@ pub(super) struct Rule {
 
 /// A check of one part of an object.
 pub(super) enum Check {
-    /// The status is about this generation, or about none yet.
+    /// Progressing until the status is of the present generation.
     Observed,
-    /// The same, for kinds that need not say which generation they are about.
+    /// The same, but a status without a generation passes.
     ObservedIfAny,
     Condition {
         name: &'static str,
@@ -22,7 +22,7 @@ pub(super) enum Check {
         is: &'static str,
         verdict: Verdict,
     },
-    /// A text is one of these.
+    /// Applies if a text is one of these.
     Text {
         at: &'static str,
         is: &'static [&'static str],
@@ -32,7 +32,7 @@ pub(super) enum Check {
         at: &'static str,
         verdict: Verdict,
     },
-    /// A field that is missing or empty, where another field requires it.
+    /// Applies if a field is missing or empty, and the field of `unless`, if any, has the given value.
     Absent {
         at: &'static str,
         unless: Option<(&'static str, &'static str)>,
@@ -66,14 +66,14 @@ pub(super) enum When {
 pub(super) struct Count {
     pub(super) at: &'static str,
     pub(super) of: &'static str,
-    /// The number wanted if the object does not set one.
+    /// The wanted number if the object does not set one.
     pub(super) or: i64,
     pub(super) words: &'static str,
 }
 
 pub(super) enum Verdict {
     Healthy,
-    /// Not healthy yet; the message describes what was found.
+    /// Not healthy yet; the message describes the finding.
     Progressing,
     Failed,
     /// Not healthy yet, with a fixed message.
@@ -119,7 +119,7 @@ pub(super) const RULES: &[Rule] = &[
                 is: "ProgressDeadlineExceeded",
                 verdict: Failed,
             },
-            // A quota or a webhook that refuses pods says so here only. It may let them through later.
+            // Only this condition reports that a quota or a webhook refuses pods. It may admit them later.
             is_true("ReplicaFailure", Progressing),
             Check::AtLeast(Count {
                 at: "/status/updatedReplicas",
@@ -223,7 +223,7 @@ pub(super) const RULES: &[Rule] = &[
             verdict: ProgressingAs("its load balancer has no address"),
         }],
     },
-    // Some of their controllers never report an address.
+    // Some Ingress controllers never report an address.
     Rule { kinds: &[("networking.k8s.io", "Ingress")], checks: &[] },
     Rule {
         kinds: &[("apiextensions.k8s.io", "CustomResourceDefinition")],

@@ -1,4 +1,4 @@
-//! Every case under `fixtures/health/` is judged as it says, and every kind with checks has one.
+//! Runs every case under `fixtures/health/`, and checks that every kind with checks has one.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! The strategy of one object: its `berth.dev/` annotations, and their verdict on its live form.
 //!
-//! Pure. The messages of findings begin with the words of the systems (`FoundDrifts`, `FailedToTakeOver` …), which people
-//! know. Their kind is what programs go by.
+//! Pure. Messages of findings begin with words known from other systems (`FoundDrifts`, `FailedToTakeOver` ...).
+//! Programs should use the finding's kind.
 
 use serde_json::Value as Json;
 
@@ -13,14 +13,14 @@ use berth_base::model::status::ProblemKind;
 /// The limit of writes to an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteLimit {
-    /// The object is made, kept as wanted, and removed.
+    /// Creates the object, keeps it in its wanted form, and removes it.
     #[default]
     Write,
-    /// The object is made if it is missing, and never changed.
+    /// Creates the object if it is missing, and never changes it.
     CreateOnly,
-    /// The object is never written or removed; its health is reported.
+    /// Never writes or removes the object; reports its health.
     ReadOnly,
-    /// The object is never written; its differences are reported.
+    /// Never writes the object; reports its differences.
     ReportDiff,
 }
 
@@ -28,7 +28,7 @@ pub enum WriteLimit {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Strategy {
     pub way: WriteLimit,
-    /// Counts fields beside the manifest as differences.
+    /// Counts fields in addition to the manifest as differences.
     pub full: bool,
     /// Keeps changes made in the cluster until the manifest changes.
     pub if_not_drifted: bool,
@@ -63,7 +63,7 @@ impl Strategy {
         self.way == WriteLimit::ReportDiff || self.if_not_drifted || self.if_no_diff || self.tolerates
     }
 
-    /// Reports whether the strategy judges an object by more than the changes that a write would make.
+    /// Reports whether the strategy judges more than the changes that a write would make.
     pub(crate) fn looks_beside(&self) -> bool {
         self.full || self.alone
     }
@@ -80,7 +80,7 @@ pub struct ObservedObject<'a> {
     pub live: &'a Json,
     pub wanted: &'a Json,
     pub owned: bool,
-    /// True if the wanted form is the one applied last.
+    /// True if the wanted form is the last applied one.
     pub applied_before: bool,
     /// The changes that a write would make.
     pub changes: &'a [Difference],
@@ -98,7 +98,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// Makes a remark about differences.
+    /// Makes a finding that only reports differences.
     pub fn reported(kind: ProblemKind, differences: &[Difference], message: String) -> Finding {
         let paths = field_differences::listed(differences).map(|one| one.path.clone()).collect();
         Finding { effect: Effect::Reported, kind, paths, message }
@@ -111,9 +111,9 @@ impl Finding {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// The object must not be written: a problem.
+    /// The object must not be written, which is a problem.
     Refused,
-    /// A remark in the report, and no problem.
+    /// A remark in the report, not a problem.
     Reported,
 }
 
@@ -161,7 +161,7 @@ pub fn judge(strategy: &Strategy, found: &ObservedObject<'_>) -> Option<Finding>
     }
 }
 
-/// Returns the owners that an object has beside its manifest's. An earlier hub's record does not count.
+/// Returns an object's owners that are not in its manifest. An earlier hub's record does not count.
 fn other_owners(live: &Json, wanted: &Json) -> Vec<String> {
     let owners = |object: &Json| {
         object.pointer("/metadata/ownerReferences").and_then(Json::as_array).cloned().unwrap_or_default()
@@ -180,7 +180,7 @@ pub(crate) fn is_of_a_hub(owner: &Json) -> bool {
     text("kind") == "AppliedWork" && text("apiVersion").starts_with("placement.kubernetes-fleet.io/")
 }
 
-/// Reports whether an object is never written, and so neither waited for nor counted as applied.
+/// Reports whether an object is never written, and so neither awaited nor counted as applied.
 pub fn is_only_compared(wanted: &Desired) -> bool {
     Strategy::of(wanted).way == WriteLimit::ReportDiff
 }

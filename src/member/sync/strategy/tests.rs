@@ -1,4 +1,4 @@
-//! What each strategy makes of the ways in which an object can be found.
+//! The verdict of each strategy on each state of an object.
 
 use serde_json::{Value as Json, json};
 

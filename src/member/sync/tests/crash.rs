@@ -1,4 +1,4 @@
-//! A syncer that dies after any number of steps loses nothing and removes nothing of anybody's.
+//! A syncer that dies after any number of steps loses no ownership and removes nothing foreign.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use berth_base::model::ObjectId;
 use desired::Desired;
 use plan::{Live, Planned, Prune};
 
-/// Works as the folder does until its steps are used up; then nothing more happens.
+/// Works like the folder backend until its steps are used up, and then does nothing more.
 struct Dying {
     inner: FolderBackend,
     steps: usize,
@@ -83,7 +83,7 @@ fn whatever_step_is_the_last_the_next_round_converges() {
         let wanted = [&second[..], std::slice::from_ref(&foreign)].concat();
         assert_eq!(files(dir.path()), expected(&wanted), "after {steps} steps");
         assert!(sync(dir.path(), &folder(2, &second)).plan.is_quiet(), "after {steps} steps");
-        // All of it is still owned: it goes when the folder is emptied, and nothing else does.
+        // Berth still owns all its files: an empty folder removes them, and nothing else.
         sync(dir.path(), &folder(3, &[]));
         assert_eq!(files(dir.path()), expected(std::slice::from_ref(&foreign)), "after {steps} steps");
     }
@@ -107,7 +107,7 @@ fn what_comes_into_a_promised_place_after_a_crash_is_a_strangers() {
 fn what_comes_into_a_pruned_place_after_a_crash_is_a_strangers() {
     let dir = tempfile::tempdir().unwrap();
     sync(dir.path(), &folder(1, &[map("a", "1"), map("b", "1")]));
-    // Begin and one removal, but not the last word.
+    // Begin and one removal, without the finish.
     die_after(2, dir.path(), &folder(2, &[map("b", "1")]));
     let there = dir.path().join(place(&map("a", "")));
     assert!(!there.exists());

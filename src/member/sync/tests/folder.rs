@@ -1,4 +1,4 @@
-//! Creating, updating, drift, and what is in the way.
+//! Creation, updates, drift and obstacles.
 
 use std::fs;
 
@@ -98,7 +98,7 @@ fn symbolic_links_are_never_followed() {
     fs::create_dir(&path).unwrap();
     fs::create_dir(&outside).unwrap();
     fs::write(outside.join("ConfigMap_a.yaml"), "precious").unwrap();
-    // A whole namespace, and a single file.
+    // The link replaces a whole namespace, or a single file.
     symlink(&outside, path.join("shop")).unwrap();
     let role = json!({ "apiVersion": "v1", "kind": "PersistentVolume", "metadata": { "name": "p" } });
     fs::create_dir(path.join("_cluster")).unwrap();

@@ -1,4 +1,4 @@
-//! Member-local overrides: applied last, failing alone, refused where they are wrong.
+//! Member-local overrides: applied last, failing independently, refused if they are wrong.
 
 use super::*;
 

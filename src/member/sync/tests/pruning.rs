@@ -1,4 +1,4 @@
-//! What is removed, what is held, and in what order.
+//! Removed objects, held objects, and the order of removals.
 
 use std::fs;
 
@@ -69,7 +69,7 @@ fn pruning_waits_for_the_workload_and_only_for_that_one() {
     assert_eq!((outcome.written, outcome.pruned, outcome.held.len()), (1, 1, 1));
     assert!(dir.path().join(place(&map("old-web", ""))).exists());
     assert_eq!(outcome.applied.removing, [ObjectId::of(&map("old-web", "1")).unwrap()]);
-    // The next sync finds the same, although it may have nothing to do.
+    // The next sync reports the same, even if it has nothing to do.
     assert_eq!(sync(dir.path(), &folder(2, &next)).applied.removing, outcome.applied.removing);
     fs::remove_file(dir.path().join(place(&next[0]))).unwrap();
     let outcome = sync(dir.path(), &folder(2, &next));

@@ -39,7 +39,7 @@ fn an_old_commit_of_the_applied_folder_changes_nothing_and_lets_nothing_go() {
     assert_eq!((outcome.applied.sequence, outcome.written, outcome.pruned), (8, 0, 0));
     let error = sync_with(dir.path(), &folder(7, &[map("a", "2")]), &options()).unwrap_err();
     assert!(matches!(error, ApplyError::Rewound { offered: 7, applied: 8 }), "{error}");
-    // Under the number of today it is what is meant.
+    // With the present sequence, the approval is valid.
     old.sequence = 8;
     assert_eq!(sync(dir.path(), &old).pruned, 1);
 }

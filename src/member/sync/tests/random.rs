@@ -1,4 +1,4 @@
-//! For any two folders and any foreign files: what is owned is what is wanted, and no foreign file changes.
+//! For any two folders and any foreign files: berth owns exactly the wanted files, and no foreign file changes.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -38,7 +38,7 @@ proptest! {
         }
         let outcome = sync(dir.path(), &folder(2, &objects(&second)));
 
-        // A conflict anywhere holds removals back, so the first folder's rest may stay.
+        // A conflict blocks all removals, so the rest of the first folder may stay.
         let conflicts: BTreeSet<u8> = second.keys().copied().filter(|name| foreign.contains(name)).collect();
         let kept = first.keys().filter(|name| !second.contains_key(name) && !foreign.contains(name)).count();
         let said = conflicts.len() + if conflicts.is_empty() { 0 } else { kept };

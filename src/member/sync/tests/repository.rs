@@ -92,7 +92,7 @@ fn members_are_not_all_due_at_one_moment_and_none_is_late() {
     assert!(due.len() > 10 && due.iter().all(|due| (480..=600).contains(due)), "{due:?}");
 }
 
-/// Changes the world between syncs, and stops after the last.
+/// Changes folder and repository between syncs, and stops after the last.
 struct Script<'a> {
     repo: &'a Repo,
     backend: &'a Path,

@@ -1,4 +1,4 @@
-//! The edits worth trying for one placement and cluster: for each rule of the placement, the ways to meet it.
+//! Candidate edits for one placement and cluster: for each rule of the placement, the ways to satisfy it.
 
 use std::collections::BTreeSet;
 
@@ -19,13 +19,13 @@ use berth_base::source::SourceTree;
 use berth_base::yaml::{self, Node, Value};
 use berth_engine::dialects::{DIALECTS, PlacementFields, SetFields, cluster_kinds};
 
-/// The most values of one label, and the most combinations of labels, that are tried.
+/// The number of values per label, and of combinations of labels, that are tried.
 const VALUES: usize = 3;
 
-/// The ways to meet one rule, each a list of edits that go together.
+/// The ways to satisfy one rule, each a list of edits that belong together.
 pub(super) type Ways = Vec<Vec<FileEdit>>;
 
-/// The document that a rule stands in.
+/// The document that contains a rule.
 type Document = (Place, &'static PlacementFields);
 
 /// A cluster that a placement does not pick.
@@ -33,12 +33,12 @@ pub(super) struct Question<'a> {
     pub tree: &'a SourceTree,
     pub fleet: &'a Fleet,
     pub cluster: &'a Cluster,
-    /// The cluster's place among those that passed the filters.
+    /// The cluster's rank among those that passed the filters.
     pub rank: Option<usize>,
 }
 
 impl Question<'_> {
-    /// The ways to meet each rule of a placement, and of those that it follows.
+    /// Returns the ways to satisfy each rule of a placement and of the placements that it follows.
     pub fn ways(&self, placement: &Placement) -> Vec<Ways> {
         let mut found = Vec::new();
         match &placement.source {
@@ -89,7 +89,7 @@ impl Question<'_> {
                 labelled.chain(bound).collect()
             }
             Rule::Tolerates(_) => self.without_taints(document),
-            // No edit of a placement or a cluster meets these: a member, its agent or access rules decide them.
+            // No edit of a placement or a cluster satisfies these: a member, its agent or access rules decide them.
             Rule::Named(_)
             | Rule::Nowhere(_)
             | Rule::NotLeaving
@@ -100,14 +100,14 @@ impl Question<'_> {
         }
     }
 
-    /// The document that a rule stands in: the placement's, or that of the object that asks for the rule.
+    /// Returns the document that contains a rule: the placement's, or that of the object `by` which the rule comes.
     fn document(&self, placement: &Placement, by: Option<&Key>) -> Option<Document> {
         let asking = by.and_then(|by| self.fleet.placements.get(by)).map_or(placement, |by| by);
         let fields = DIALECTS.iter().find_map(|dialect| (dialect.shown.placement_fields)(&asking.key))?;
         Some((place_of(self.tree, &asking.origin.file, &asking.key)?, fields))
     }
 
-    /// The documents that describe the cluster.
+    /// Returns the documents that describe the cluster.
     fn descriptions(&self) -> Vec<Place> {
         let files: BTreeSet<&str> = self.cluster.origins.iter().map(|origin| &*origin.file).collect();
         let is_cluster = |found: &Found| {
@@ -117,7 +117,7 @@ impl Question<'_> {
         files.into_iter().flat_map(|file| places(self.tree, file, is_cluster)).collect()
     }
 
-    /// Other labels of the cluster. Or, where it lacks a single one, a selector that does without.
+    /// Changes the cluster's labels. If only one is unmatched, also loosens the selector.
     fn with_labels(&self, selector: &Selector, document: Option<&Document>) -> Ways {
         let unmet: Vec<&Requirement> = selector.unmet(&self.cluster.labels).collect();
         let mut together: Ways = vec![Vec::new()];
@@ -135,7 +135,7 @@ impl Question<'_> {
         together
     }
 
-    /// The labels that meet a requirement.
+    /// Returns the labels that satisfy a requirement.
     fn wishes(&self, requirement: &Requirement) -> Vec<Wish> {
         let set = |key: &str, value: &str| Wish::Set(key.to_owned(), value.to_owned());
         match requirement {
@@ -149,7 +149,7 @@ impl Question<'_> {
         }
     }
 
-    /// A label of the cluster, in every document that describes it.
+    /// Changes a label in every document that describes the cluster.
     fn label(&self, wish: &Wish) -> Vec<FileEdit> {
         let one = |place: Place| {
             let labels = labels::labels_of(&place.found);
@@ -167,7 +167,7 @@ impl Question<'_> {
         self.descriptions().into_iter().filter_map(one).collect()
     }
 
-    /// The requirements of a document on a label, each taken out or made to fit the cluster.
+    /// Removes or extends the requirements of a document on a label.
     fn loosened(&self, place: &Place, key: &str) -> Vec<FileEdit> {
         let mut found = Vec::new();
         each_node(&place.found.node, &[], &mut |path, node| {
@@ -193,7 +193,7 @@ impl Question<'_> {
         found
     }
 
-    /// The cluster's name among the placement's.
+    /// Adds the cluster's name to the placement's names.
     fn named(&self, (place, fields): &Document) -> Ways {
         if fields.names.is_empty() {
             return Vec::new();
@@ -203,7 +203,7 @@ impl Question<'_> {
         vec![vec![place.append(&path, item, format!("{}: {name} added", show(&path)))]]
     }
 
-    /// One more cluster, or as many as the cluster's rank needs.
+    /// Raises the number of clusters by one, or to the cluster's rank.
     fn more(&self, (place, fields): &Document, count: usize) -> Ways {
         if fields.count.is_empty() {
             return Vec::new();
@@ -218,7 +218,7 @@ impl Question<'_> {
         wanted.into_iter().map(one).collect()
     }
 
-    /// Taints of the cluster, removed or tolerated: each by itself, and all together.
+    /// Removes or tolerates the cluster's taints: each alone, and all together.
     fn without_taints(&self, document: Option<&Document>) -> Ways {
         let is_strict = |taint: &&Taint| taint.effect != Effect::Prefer;
         let strict: Vec<&Taint> = self.cluster.taints.iter().filter(is_strict).collect();
@@ -248,7 +248,7 @@ impl Question<'_> {
         removed.into_iter().chain(tolerated).collect()
     }
 
-    /// The cluster's set: listed by the placement, bound to its namespace, or both.
+    /// Lists the cluster's set in the placement, binds it to the placement's namespace, or both.
     fn with_set(&self, placement: &Placement, (place, fields): &Document) -> Ways {
         let Some(sets) = &fields.sets else { return Vec::new() };
         let (set, path) = ((sets.of)(self.cluster), steps(sets.list));
@@ -262,7 +262,7 @@ impl Question<'_> {
         ways
     }
 
-    /// A new file that binds a set to the placement's namespace.
+    /// Makes a new file that binds a set to the placement's namespace.
     fn binding(&self, placement: &Placement, sets: &SetFields, set: &str) -> Option<FileEdit> {
         let namespace = &*placement.key.namespace;
         let folder =
@@ -278,7 +278,7 @@ impl Question<'_> {
     }
 }
 
-/// A wider spread, wherever the placement limits it.
+/// Widens the spread wherever the placement limits it.
 fn wider_spread(place: &Place) -> Ways {
     let mut ways = Ways::new();
     each_node(&place.found.node, &[], &mut |path, node| {
@@ -306,7 +306,7 @@ fn steps(path: &[&str]) -> Vec<Step> {
     path.iter().map(|key| Step::from(*key)).collect()
 }
 
-/// Visits a value and all that is in it.
+/// Visits a value and all values in it.
 fn each_node(node: &Node, path: &[Step], visit: &mut impl FnMut(&[Step], &Node)) {
     visit(path, node);
     let below = |step: Step| [path, &[step]].concat();

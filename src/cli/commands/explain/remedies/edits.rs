@@ -1,4 +1,4 @@
-//! Edits of single values of objects in a source tree, each with its place and its words.
+//! Edits of single values in a source tree, each with its place and description.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,16 +20,16 @@ pub(super) struct FileEdit {
     pub act: Act,
 }
 
-/// The part of a file that an edit touches.
+/// The change that an edit makes to a file.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Act {
-    /// One value of an object.
+    /// Changes one value of an object.
     Change { object: Key, change: Change },
-    /// A new file.
+    /// Adds a new file.
     Add { text: String },
 }
 
-/// An object of a file of the tree.
+/// The place of an object: its file in the tree.
 #[derive(Clone, Debug)]
 pub(super) struct Place {
     pub file: Arc<str>,
@@ -37,12 +37,12 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The value of a field.
+    /// Returns the value of a field.
     pub fn get(&self, path: &[Step]) -> Option<&Node> {
         path.iter().try_fold(&self.found.node, child)
     }
 
-    /// An edit of a field. Its line is that of the field or, where the field is missing, of what holds it.
+    /// Makes an edit of a field. Its line is the field's or, if the field is missing, that of the object around it.
     pub fn edit(&self, path: Vec<Step>, what: What, words: String) -> FileEdit {
         let mut node = &self.found.node;
         for step in &path {
@@ -54,7 +54,7 @@ impl Place {
         FileEdit { shown: Shown { at, words }, act }
     }
 
-    /// Appends to a list. The list is made where it is missing.
+    /// Makes an edit that appends to a list, which is created if it is missing.
     pub fn append(&self, path: &[Step], item: Json, words: String) -> FileEdit {
         match self.get(path).map(|node| &node.value) {
             Some(Value::List(items)) => {
@@ -78,22 +78,22 @@ fn key_of(found: &Found) -> Key {
     Key::new(found.group(), &found.kind, &found.namespace, &found.name)
 }
 
-/// The objects of a file that fit.
+/// Returns the objects of a file that match.
 pub(super) fn places(tree: &SourceTree, file: &str, fits: impl Fn(&Found) -> bool) -> Vec<Place> {
     let Some(source) = tree.files.get(file) else { return Vec::new() };
     let found = objects(&source.bytes).found.into_iter().filter(|found| fits(found));
     found.map(|found| Place { file: source.path.clone(), found }).collect()
 }
 
-/// The object of a key in a file.
+/// Returns the object with a key in a file.
 pub(super) fn place_of(tree: &SourceTree, file: &str, key: &Key) -> Option<Place> {
     places(tree, file, |found| key_of(found) == *key).into_iter().next()
 }
 
-/// Makes edits in a tree; `None` where they do not go together.
+/// Applies edits to a tree; `None` if they conflict.
 pub(super) fn made(tree: &SourceTree, edits: &[&FileEdit]) -> Option<SourceTree> {
     let mut texts: BTreeMap<Arc<str>, String> = BTreeMap::new();
-    // From the last to the first, so that the indexes of removed items stay true.
+    // From last to first, so that the indexes of removed items stay valid.
     for edit in edits.iter().rev() {
         let file = &edit.shown.at.file;
         let (object, change) = match &edit.act {

@@ -1,8 +1,8 @@
-//! The smallest edits of the fleet's files that let a placement pick a cluster.
+//! Finds the smallest edits of the fleet's files with which a placement picks a cluster.
 //!
-//! [`candidates`] lists edits of the fields that a placement's rules read. None of them is believed: [`search`] makes
-//! each in memory, asks the engine to decide again, and keeps those after which the cluster is picked. [`edits`] are
-//! edits of single values, with their places.
+//! [`candidates`] lists edits of fields that the placement's rules read. [`search`] applies each in memory, lets the
+//! engine decide again, and keeps those with which the cluster is picked. [`edits`] makes edits of single values,
+//! with their places.
 
 mod candidates;
 mod edits;
@@ -19,17 +19,17 @@ use berth_base::diag::{Pos, harmless_line};
 use berth_base::model::Key;
 use berth_base::text::{counted, some_of};
 
-/// The most remedies that are printed, and the most names in a line.
+/// The number of remedies printed, and of names in a line.
 const SHOWN: usize = 8;
 const NAMES: usize = 3;
 
-/// The edits found, and how many were tried.
+/// The edits found, and the number of edits tried.
 #[derive(Debug, Default)]
 pub(crate) struct Remedies {
-    /// All of the same size: no smaller edit helps.
+    /// All have the same size: no smaller edit helps.
     pub found: Vec<Remedy>,
     pub tried: usize,
-    /// The step that refuses the cluster.
+    /// The step that refused the cluster.
     pub reason: String,
 }
 
@@ -37,14 +37,14 @@ pub(crate) struct Remedies {
 #[derive(Debug)]
 pub(crate) struct Remedy {
     pub edits: Vec<Shown>,
-    /// Other clusters that the placement picks then, and does not pick any more.
+    /// Other clusters that the placement then picks, or no longer picks.
     pub gained: Vec<String>,
     pub lost: Vec<String>,
-    /// Other placements that pick or lose clusters by it.
+    /// Other placements whose clusters change.
     pub others: Vec<Key>,
 }
 
-/// An edit in words, such as `label env: prd → prod`, at its place.
+/// The description of an edit, such as `label env: prd → prod`, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub at: Pos,
@@ -115,7 +115,7 @@ impl<'a> EditForm<'a> {
 }
 
 impl Remedy {
-    /// The other effects in words.
+    /// Describes the other effects.
     fn effects(&self) -> Vec<String> {
         let mut effects = Vec::new();
         for (verb, clusters) in [("picks", &self.gained), ("loses", &self.lost)] {
@@ -135,7 +135,7 @@ impl Remedy {
     }
 }
 
-/// `clusters/oslo.yaml:7`; a file that does not exist yet has no line.
+/// Writes a place as `clusters/oslo.yaml:7`. A new file has no line.
 fn place(at: &Pos) -> String {
     let file = harmless_line(&at.file);
     if at.line > 0 { format!("{file}:{}", at.line) } else { format!("{file} (new)") }

@@ -1,4 +1,4 @@
-//! Tries edits, the smallest first, and asks the engine after each.
+//! Tries edits, smallest first, and lets the engine decide after each.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use berth_base::source::SourceTree;
 use berth_engine::decide::ClusterTrace;
 use berth_hub::inputs::PassInputs;
 
-/// The most edits that are tried. Each asks for all decisions.
+/// The number of edits tried. Each requires all decisions.
 const MOST: usize = 120;
 
-/// The most rules that are met by one remedy, and the most edits of it.
+/// The number of rules that one remedy satisfies, and of its edits.
 const MOST_RULES: usize = 3;
 const MOST_EDITS: usize = 6;
 
-/// Finds the smallest edits after which a placement picks a cluster. The inputs are the same afterwards.
+/// Finds the smallest edits with which a placement picks a cluster. Restores the inputs afterwards.
 pub(crate) fn find(inputs: &mut PassInputs, key: &Key, traced: &ClusterTrace) -> Remedies {
     let (loaded, decided, diagnostics) = inputs.decide();
     let fleet = &loaded.fleet;
@@ -34,7 +34,7 @@ pub(crate) fn find(inputs: &mut PassInputs, key: &Key, traced: &ClusterTrace) ->
     let asked = Asked { key, cluster: &traced.cluster, before, errors };
     let mut size = None;
     for edits in combined(&rules).into_iter().take(MOST) {
-        // All remedies of the smallest size, and none that is larger.
+        // Keep all remedies of the smallest size, and no larger ones.
         if size.is_some_and(|size| edits.len() > size) {
             break;
         }
@@ -49,7 +49,7 @@ pub(crate) fn find(inputs: &mut PassInputs, key: &Key, traced: &ClusterTrace) ->
     remedies
 }
 
-/// One way for up to so many rules, in each combination, the fewest edits first.
+/// Combines one way for each of up to [`MOST_RULES`] rules, fewest edits first.
 fn combined(rules: &[Ways]) -> Vec<Vec<&FileEdit>> {
     let mut found: Vec<Vec<&FileEdit>> = Vec::new();
     let mut last: Vec<(usize, Vec<&FileEdit>)> = vec![(0, Vec::new())];
@@ -76,7 +76,7 @@ fn combined(rules: &[Ways]) -> Vec<Vec<&FileEdit>> {
     found
 }
 
-/// The question, and the answer without any edit.
+/// The question, with the answer before any edit.
 struct Asked<'a> {
     key: &'a Key,
     cluster: &'a str,
@@ -85,7 +85,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Asks the engine with the edited tree.
+    /// Lets the engine decide with the edited tree.
     fn remedy(&self, inputs: &mut PassInputs, edited: SourceTree, edits: &[&FileEdit]) -> Option<Remedy> {
         inputs.edit_tree(|tree| *tree = edited);
         let (_, decided, diagnostics) = inputs.decide();

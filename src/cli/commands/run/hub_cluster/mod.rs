@@ -1,4 +1,4 @@
-//! The flags of a daemon that shows its decisions and clusters in a hub cluster, where other systems read them.
+//! The flags of a daemon that writes its decisions and clusters to a hub cluster, where other systems read them.
 
 mod round;
 mod worker;
@@ -77,7 +77,7 @@ pub(crate) enum DecisionKind {
 }
 
 impl DecisionKind {
-    /// The forms of these kinds; of no kinds, all forms.
+    /// Returns the forms of these kinds; all forms if none is given.
     pub fn forms(kinds: &[DecisionKind]) -> Vec<Form> {
         let all = [(DecisionKind::Sig, Form::Sig), (DecisionKind::Ocm, Form::Ocm)];
         let wanted = all.into_iter().filter(|(kind, _)| kinds.is_empty() || kinds.contains(kind));
@@ -120,7 +120,7 @@ impl HubArgs {
         self.publish_decisions.is_some() || self.publish_profiles.is_some()
     }
 
-    /// Starts the threads that write, one for each hub.
+    /// Starts the writing threads, one for each hub.
     pub fn start(
         &self,
         access: &Access,
@@ -136,7 +136,7 @@ impl HubArgs {
         self.hubs(access, fleet).into_iter().map(start).collect()
     }
 
-    /// Writes what one pass published. Returns a line for each hub.
+    /// Writes the result of one pass. Returns a line for each hub.
     pub fn write(
         &self,
         access: &Access,
@@ -162,7 +162,7 @@ impl HubArgs {
         Ok(said)
     }
 
-    /// The hubs. Decisions and profiles for one hub go there together, profiles first.
+    /// Returns the hubs. Decisions and profiles for the same hub are written together, profiles first.
     pub fn hubs(&self, access: &Access, fleet: &str) -> Vec<Hub> {
         let hub = |place: &HubPlace, decisions: bool, profiles: bool| Hub {
             access: Access {

@@ -13,23 +13,23 @@ use berth_engine::hub_objects::{Place, Planned, Shown, profiles};
 use berth_member::cluster_objects;
 use berth_member::live::{Access, Cluster, Host, LiveError, Query, Resource};
 
-/// The manager of the fields that are written.
+/// The manager of the written fields.
 const MANAGER: &str = "berth-run";
-/// The time between two statuses of one ClusterProfile, by the rules of its API.
+/// The least time between two statuses of a ClusterProfile, as its API demands.
 pub const STATUS_PAUSE: Duration = Duration::from_secs(30);
-/// The most refusals that are told at once.
+/// The number of refusals in one message.
 const MOST_TOLD: usize = 3;
 
-/// A hub cluster, and what it gets.
+/// A hub cluster, and the objects to write to it.
 #[derive(Debug)]
 pub struct Hub {
     pub access: Access,
     pub place: Place,
     pub forms: Vec<Form>,
-    /// Forms that the hub does not serve are left out, as long as there is one.
+    /// Omits forms that the hub does not serve, as long as it serves one.
     pub takes_served_forms: bool,
     pub profiles: bool,
-    /// The moments at which the statuses of profiles were written.
+    /// The moments of the last writes of profiles' statuses.
     pub statuses: BTreeMap<String, Instant>,
 }
 
@@ -38,12 +38,12 @@ pub struct Hub {
 pub struct Done {
     pub writes: usize,
     pub notes: BTreeSet<String>,
-    /// Statuses of profiles wait, since they were written a moment ago.
+    /// True if statuses of profiles wait, because they were written a moment ago.
     pub waits: bool,
 }
 
 impl Hub {
-    /// Makes the hub show a state. What is right there already is not written.
+    /// Makes the hub show a state. Correct objects are not written.
     pub fn round(&mut self, shown: &Shown) -> Result<Done, String> {
         let cluster = Cluster::connect_pod(&self.access).map_err(|error| told(&error))?;
         let mut done = Done::default();
@@ -97,7 +97,7 @@ impl Hub {
             match (form, &beside) {
                 (Form::Ocm, Ok(placements)) => live.placements = placements,
                 (Form::Ocm, Err(LiveError::NotServed { .. })) => {}
-                // Without them, nobody knows which Placements the hub schedules itself.
+                // Without its Placements, it is unknown which of them the hub schedules itself.
                 (Form::Ocm, Err(error)) => return Err(told(error)),
                 (Form::Sig, Ok(profiles)) if !self.profiles => {
                     done.notes.extend(profiles::missing(shown, profiles, &self.place));
@@ -128,7 +128,7 @@ fn lists(cluster: &Cluster, queries: [Query; 2]) -> [Result<Vec<Json>, LiveError
     [next(), next()]
 }
 
-/// Performs all chains. One that fails does not stop the others.
+/// Performs all chains. A failed chain does not stop the others.
 fn perform(cluster: &Cluster, planned: Planned, done: &mut Done) -> Result<(), String> {
     done.notes.extend(planned.notes);
     let mut refused = Vec::new();

@@ -1,4 +1,4 @@
-//! A thread that keeps a hub cluster right, so that no pass waits for its API server.
+//! A thread that keeps a hub cluster up to date, so that no pass waits for its API server.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -18,14 +18,14 @@ use berth_hub::daemon::{PassEnd, PassResult};
 
 /// Pauses after rounds that fail.
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(120));
-/// The time that a process which ends leaves for a round.
+/// The time that an ending process leaves for a round.
 const LAST_CHANCE: Duration = Duration::from_secs(5);
 
-/// The state to show, which a newer one replaces.
+/// The state to show. A newer one replaces it.
 #[derive(Debug, Default)]
 struct Wanted {
     shown: Option<Shown>,
-    /// It came since the last round began.
+    /// True if it arrived after the last round began.
     is_new: bool,
     is_over: bool,
 }
@@ -42,7 +42,7 @@ impl Slot {
     }
 }
 
-/// Keeps a hub right until it is dropped.
+/// Keeps a hub up to date until it is dropped.
 #[derive(Debug)]
 pub(crate) struct HubWorker {
     slot: Arc<Slot>,
@@ -62,7 +62,7 @@ impl HubWorker {
         Ok(HubWorker { slot, ended })
     }
 
-    /// Hears the end of a pass.
+    /// Handles the end of a pass.
     pub(crate) fn ended(&self, end: PassEnd<'_>) {
         match end {
             PassEnd::Done(PassResult { shown, .. }) => self.show(Some(shown.clone())),
@@ -89,15 +89,15 @@ impl Drop for HubWorker {
     }
 }
 
-/// The other side, on a thread of its own.
+/// The writing thread.
 struct Worker {
     hub: Hub,
     interval: Duration,
     counts: HubCounts,
-    /// The state that the hub shows, and when it was made to.
+    /// The state that the hub shows, and the moment of its last write.
     last: Option<(Shown, Instant)>,
     failures: u32,
-    /// The notes that were told.
+    /// The notes already logged.
     told: BTreeSet<String>,
 }
 
@@ -119,8 +119,8 @@ impl Worker {
         }
     }
 
-    /// Returns the moment for a round with a new state: at once where decisions or clusters differ. Reports of members
-    /// come all the time, and wait.
+    /// Returns the moment for a round with a new state: now if decisions or clusters differ. Changes of members'
+    /// statuses are frequent, and wait.
     fn due(&self, shown: &Shown) -> Instant {
         let Some((last, at)) = &self.last else { return Instant::now() };
         let decided = self.hub.forms.is_empty() || last.decisions == shown.decisions;
@@ -133,7 +133,7 @@ impl Worker {
         }
     }
 
-    /// Makes a round. Returns the pause before the next one.
+    /// Runs a round. Returns the pause before the next one.
     fn make(&mut self, shown: Shown) -> Duration {
         let number = shown.sequence;
         match self.hub.round(&shown) {
@@ -164,7 +164,7 @@ impl Worker {
     }
 }
 
-/// Waits for a new state, or for the moment. `None`: the process ends, and nothing new is left.
+/// Waits for a new state, or until `due`. Returns `None` if the process ends and no new state is left.
 fn next(slot: &Slot, due: Instant) -> Option<(Option<Shown>, bool)> {
     let mut wanted = slot.lock();
     loop {

@@ -1,7 +1,7 @@
-//! Files below one folder, and never outside it: no symbolic link is followed, nothing is written in part.
+//! Files below one folder. Never follows a symbolic link, and never leaves a partly written file.
 //!
-//! Paths are relative, with `/` between parts. A file is written under another name beside its place and
-//! then moved there; a new one never replaces what came there meanwhile.
+//! Paths are relative, with `/` between parts. A file is written under a temporary name next to its place and then
+//! moved. A new file never replaces one that appeared meanwhile.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
@@ -29,8 +29,7 @@ pub(crate) struct WriteOptions {
     pub durable: bool,
 }
 
-/// A lock while it is held. It is given back in so many words: a process that was started meanwhile may
-/// still have the file open for a moment.
+/// A held lock. Dropping it unlocks explicitly: a child process may still have the file open for a moment.
 #[derive(Debug)]
 pub struct Lock(File);
 
@@ -90,7 +89,7 @@ impl Root {
         }
     }
 
-    /// Writes a file whole or not at all.
+    /// Writes a file atomically.
     pub fn write(&self, path: &str, content: &[u8], how: WriteOptions) -> Result<(), BackendError> {
         self.make_parents(path)?;
         let (temporary, place) = (self.path.join(temporary(path)), self.path.join(path));
@@ -99,7 +98,7 @@ impl Root {
             if how.replace { fs::rename(&temporary, &place) } else { put_new(&temporary, &place) }
         });
         if written.is_err() {
-            // The temporary file may be missing; the next sync clears whatever is left.
+            // The temporary file may be missing. The next sync removes one that is left.
             let _ = fs::remove_file(&temporary);
         }
         written.map_err(|error| match error.kind() {
@@ -115,7 +114,7 @@ impl Root {
         self.write(path, content, WriteOptions { replace: true, private: true, durable: true })?;
         let place = self.path.join(path);
         let folder = place.parent().unwrap_or(&self.path);
-        // Not every system opens folders as files. The move itself is atomic either way.
+        // Not every system can open a folder for syncing. The move is atomic anyway.
         if let Ok(folder) = File::open(folder) {
             let _ = folder.sync_all();
         }
@@ -142,7 +141,7 @@ impl Root {
         Ok(())
     }
 
-    /// Removes what a crash left beside a file that was being written.
+    /// Removes the temporary file that a crash left.
     pub(crate) fn clear_temporary(&self, path: &str) -> Result<(), BackendError> {
         let left = temporary(path);
         if !self.check_parents(path)? {
@@ -158,7 +157,7 @@ impl Root {
         }
     }
 
-    /// Takes a lock that one process at a time can hold.
+    /// Takes a lock that only one process can hold.
     pub fn lock(&self, path: &str) -> Result<Lock, BackendError> {
         self.make_parents(path)?;
         let place = self.path.join(path);
@@ -194,7 +193,7 @@ impl Root {
         }
     }
 
-    /// Reports whether all folders on the way to a file exist. Anything else on the way is an error.
+    /// Reports whether all parent folders of a file exist. Fails if one of them is not a folder.
     fn check_parents(&self, path: &str) -> Result<bool, BackendError> {
         for folder in parents(path) {
             match fs::symlink_metadata(self.path.join(&folder)) {
@@ -240,7 +239,7 @@ pub fn hash_of(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Returns the folders on the way to a file, outermost first.
+/// Returns the parent folders of a file, outermost first.
 fn parents(path: &str) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> =
         Path::new(path).ancestors().skip(1).map(Path::to_owned).filter(|p| p.file_name().is_some()).collect();
@@ -248,7 +247,7 @@ fn parents(path: &str) -> Vec<PathBuf> {
     all
 }
 
-/// Returns the path at which a file is written before it is moved to its place.
+/// Returns the temporary path of a file.
 fn temporary(path: &str) -> PathBuf {
     let path = Path::new(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,8 +1,8 @@
 //! The inventory of a folder: berth's objects with the hashes of their files, as JSON.
 //!
-//! An entry with `applied` owns whatever file stands in its place: a changed file is drift. An entry with only
-//! `pending` owns the file only while it is the very one named: a crash lay between the entry and the write, and
-//! a stranger's file may have come first.
+//! An entry with `applied` owns any file in its place: a changed file is drift. An entry with only `pending` owns the
+//! file only if it has exactly that hash: after a crash between the entry and the write, a stranger's file may be
+//! there.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use berth_base::model::ObjectId;
 
 const KIND: &str = "Inventory";
 
-/// All that berth owns in a folder, and for whom.
+/// Everything that berth owns in a folder, and the record of the last sync.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inventory {
     pub record: Record,
@@ -24,9 +24,9 @@ pub struct Inventory {
 /// The entry of one object's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// The hash of what was last written.
+    /// The hash of the content last written.
     pub applied: Option<String>,
-    /// The hash of what is about to be written or removed.
+    /// The hash of the content about to be written or removed.
     pub pending: Option<String>,
     /// The object's `berth.dev/` annotations.
     pub annotations: BTreeMap<String, String>,
@@ -47,7 +47,7 @@ impl Inventory {
         format!("{form:#}\n").into_bytes()
     }
 
-    /// Reads an inventory. Any fault makes it unusable as a whole: a part of it would own too little.
+    /// Reads an inventory. Any fault makes all of it unusable: a partial inventory would own too little.
     pub fn from_bytes(bytes: &[u8]) -> Result<Inventory, String> {
         let form: Json = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         let version = text(&form, "apiVersion")?;
@@ -69,7 +69,7 @@ impl Inventory {
 impl Entry {
     /// Reports whether a file with this hash and size is berth's.
     pub fn owns(&self, hash: &str, size: u64) -> bool {
-        // After a power failure a file may exist without its content; an empty one is nobody's loss.
+        // After a power failure a file may exist without its content. Removing an empty file loses nothing.
         self.applied.is_some() || self.pending.as_deref() == Some(hash) || size == 0
     }
 }

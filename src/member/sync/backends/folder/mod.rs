@@ -1,7 +1,7 @@
-//! A folder as the backend: each object a file, at the path it has in the rendered folder.
+//! A folder as the backend: each object is a file, at its path in the rendered folder.
 //!
-//! `.berth/inventory.json` lists the objects that berth owns. It names an object before its file is made and until
-//! after the file is removed, so that no crash makes a file an orphan; strangers' files stay unchanged.
+//! `.berth/inventory.json` lists berth's objects. It lists an object from before its file is created until after the
+//! file is removed, so that a crash never orphans a file. Strangers' files stay unchanged.
 
 pub(super) mod files;
 mod inventory;
@@ -28,7 +28,7 @@ pub struct FolderBackend {
     root: Root,
     /// The inventory as last read or written. `None` if the folder has none.
     inventory: Option<Inventory>,
-    /// Entries about to be removed, as they were before.
+    /// The earlier entries of objects about to be removed.
     leaving: BTreeMap<ObjectId, Entry>,
     /// Entries whose places hold strangers' files.
     stale: Vec<ObjectId>,
@@ -44,7 +44,7 @@ impl fmt::Debug for FolderBackend {
 }
 
 impl FolderBackend {
-    /// Looks at a folder, which need not be there yet. Changes nothing.
+    /// Opens a folder, which need not exist yet. Changes nothing.
     pub fn open(path: &Path) -> Result<FolderBackend, BackendError> {
         let root = Root::new(path)?;
         let (leaving, stale) = (BTreeMap::new(), Vec::new());
@@ -62,7 +62,7 @@ impl FolderBackend {
         self.root.write_durably(INVENTORY, &inventory.to_bytes())
     }
 
-    /// Looks at one object's place. `None` if nothing stands there and the inventory has no entry.
+    /// Reads one object's place. Returns `None` if there is neither a file nor an inventory entry.
     fn look(&self, id: &ObjectId, entry: Option<&Entry>, wanted: Option<&Desired>) -> Option<Live> {
         let annotations = entry.map(|entry| entry.annotations.clone()).unwrap_or_default().into();
         let (owned, form) = match self.root.hash(&path::of_object(id)) {
@@ -71,7 +71,7 @@ impl FolderBackend {
             Ok(Some((hash, size))) => {
                 let owned = entry.is_some_and(|entry| entry.owns(&hash, size));
                 let equal = wanted.is_some_and(|wanted| hash_of(&wanted.bytes) == hash);
-                // A write that was carried out and not recorded is repeated, and recorded then.
+                // A write whose completion was not recorded is repeated, and then recorded.
                 let settled = entry.is_none_or(|entry| {
                     entry.pending.is_none() && entry.applied.as_deref() == Some(hash.as_str())
                 });
@@ -179,7 +179,7 @@ impl Backend for FolderBackend {
         for prune in prunes {
             let Some(entry) = inventory.entries.get_mut(&prune.id) else { continue };
             self.leaving.insert(prune.id.clone(), entry.clone());
-            // From now on berth owns the file only in the form that was seen, and nothing that comes in its place.
+            // From now on berth owns the file only with the content last seen, not a file that replaces it.
             let seen = prune.seen.as_ref().map(|seen| seen.0.clone());
             (entry.applied, entry.pending) = (None, seen);
         }

@@ -12,7 +12,7 @@ use berth_base::model::status::Suspension;
 
 const FILE: &str = ".berth/suspended.json";
 
-/// Reads the suspension, unless it is over. A file that cannot be read suspends too.
+/// Reads the suspension, unless it has ended. An unreadable file suspends too.
 pub(super) fn read(root: &Root, now: Timestamp) -> Option<Suspension> {
     let unreadable = || Suspension { reason: format!("`{FILE}` cannot be read"), until: None };
     let bytes = match root.read(FILE) {

@@ -1,7 +1,7 @@
-//! Fields that berth applied and owns, and whose live value is another one: the cluster's admission, a mutating webhook
-//! or policy, changed them in berth's own request.
+//! Finds fields that berth applied and owns, and whose live value differs: the cluster's admission, a mutating
+//! webhook or policy, changed them within berth's own request.
 //!
-//! Pure. Another way to write the same value is no change: quantities, breaks of lines, an empty value that is left out.
+//! Pure. Another notation of the same value is no change: quantities, line breaks, omitted empty values.
 
 use serde_json::Value as Json;
 
@@ -9,10 +9,10 @@ use super::managed_fields::{is_key_of, is_nothing};
 use crate::sync::field_differences::Difference;
 use berth_base::model::quantity::Quantity;
 
-/// Returns the wanted fields among the owned ones that a live object has with another value.
+/// Returns the owned fields whose live value differs from the wanted one.
 pub(crate) fn altered(live: &Json, wanted: &Json, owned: &Json) -> Vec<Difference> {
     let mut found = Vec::new();
-    // Another version of a kind names its fields otherwise.
+    // Another version of a kind may name its fields differently.
     if live.get("apiVersion") != wanted.get("apiVersion") {
         return found;
     }
@@ -79,7 +79,7 @@ impl Walk<'_> {
     }
 }
 
-/// Reports whether a live value is a wanted one, with what the server adds to it.
+/// Reports whether a live value equals a wanted one, apart from additions of the server.
 fn fits(live: Option<&Json>, wanted: &Json) -> bool {
     if is_nothing(wanted) || wanted == "" {
         return true;

@@ -1,7 +1,7 @@
-//! Requests to one API server: several at once, each with a time limit and tried again where that is safe.
+//! Sends requests to one API server: several at once, each with a time limit, and retried if that is safe.
 //!
-//! Every request may be sent twice: applies are idempotent, deletes carry a UID. So a request whose answer was
-//! lost is sent again. A busy server's own pause is kept.
+//! Every request may be sent twice: applies are idempotent, and deletes carry a UID. So a request without an answer
+//! is sent again. Pauses that a busy server asks for are kept.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -26,30 +26,30 @@ use berth_lease::Fence;
 /// The number of attempts before a request fails.
 const ATTEMPTS: u32 = 5;
 
-/// The pauses before a request is sent again, where the server names none.
+/// The pauses before a retry, if the server names none.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(300), LONGEST_PAUSE);
 
-/// The longest pause that a server may ask for within a sync; for a longer one the sync goes on.
+/// The longest pause that a server may ask for within a sync. If it asks for a longer one, the request fails.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
-/// The number of objects in one answer.
+/// The number of objects per page.
 const PAGE: u32 = 500;
 
-/// The client of one API server, for one fleet.
+/// The client for one API server and one fleet.
 #[derive(Clone)]
 pub(crate) struct ApiClient {
     pub server: ApiServer,
-    /// The names under which it writes.
+    /// Berth's names in the cluster.
     pub identity: Arc<Identity>,
-    /// The accounts that write in place of berth's own.
+    /// The accounts that write instead of berth's own.
     tenants: Option<Tenants>,
-    /// Forbids writes outside of the lease, and limits the time of each.
+    /// Forbids writes without the lease, and limits the time of each.
     fence: Option<(Fence, Duration)>,
-    /// The progress that a batch reports.
+    /// Receives the progress of a batch.
     pub progress: Progress,
 }
 
-/// The part of a request beside the object's collection and name.
+/// The request to make on an object or collection.
 #[derive(Clone, Copy, Debug)]
 pub enum Action<'a> {
     Get,
@@ -73,12 +73,12 @@ impl Action<'_> {
         }
     }
 
-    /// Reports whether the request only reads, and not as a dry run of a write.
+    /// Reports whether the request only reads. A dry run of a write is not a read.
     fn only_reads(self) -> bool {
         matches!(self, Action::Get | Action::List(_))
     }
 
-    /// Reports whether the request names no version of the object, so that it may be repeated.
+    /// Reports whether the request may be repeated, because it names no version of the object.
     fn names_no_version(self) -> bool {
         match self {
             Action::Apply(_, object) => object.pointer("/metadata/resourceVersion").is_none(),
@@ -88,12 +88,12 @@ impl Action<'_> {
     }
 }
 
-/// A good answer.
+/// A successful answer.
 #[derive(Debug)]
 pub(crate) struct Response {
     /// True if the request created the object.
     pub created: bool,
-    /// True if an earlier attempt failed, and may have been carried out all the same.
+    /// True if an earlier attempt failed without an answer, and may have succeeded.
     pub again: bool,
     bytes: Vec<u8>,
 }
@@ -121,7 +121,7 @@ impl ApiClient {
         ApiClient { tenants: tenants.cloned(), ..self.clone() }
     }
 
-    /// Returns the client with a fence: each write needs this time left before the fence closes.
+    /// Returns the client with a fence: a write needs `patience` before the fence closes.
     #[must_use]
     pub(crate) fn fenced(self, fence: Fence, patience: Duration) -> ApiClient {
         ApiClient { fence: Some((fence, patience)), ..self }
@@ -136,7 +136,7 @@ impl ApiClient {
         fence.leaves(*patience).then(|| longest.min(*patience))
     }
 
-    /// Turns a failure of the whole cluster, not of one object, into an error.
+    /// Turns a failure that concerns the whole cluster into an error.
     pub fn whole(&self, failure: &Failure) -> BackendError {
         let (words, server) = (failure.words(false), &self.server.address);
         match failure.code() {
@@ -147,7 +147,7 @@ impl ApiClient {
         }
     }
 
-    /// Applies an object of berth's own, whoever else has fields of it. Returns the number of attempts, too.
+    /// Applies one of berth's own objects, even if others own its fields. Also returns the number of attempts.
     pub(crate) async fn apply_own(
         &self,
         path: &str,
@@ -159,7 +159,7 @@ impl ApiClient {
         self.send_counted(path, name, Action::Apply(&params, object)).await
     }
 
-    /// Asks until there is an answer that counts.
+    /// Sends a request until it gets a final answer.
     pub async fn send(&self, path: &str, name: &str, action: Action<'_>) -> Result<Response, Failure> {
         self.send_counted(path, name, action).await.0
     }
@@ -200,8 +200,8 @@ impl ApiClient {
             Action::Apply(params, object) => request.patch(name, params, &Patch::Apply(object)),
             Action::Merge(params, patch) => request.patch(name, params, &Patch::Merge(patch)),
             Action::Edit(params, operations) => {
-                // The library has a type for operations only behind a feature. A merge patch is sent the same
-                // way, with another content type.
+                // The library supports JSON patches only behind a feature. A merge patch is sent the same way, with
+                // another content type.
                 request.patch(name, params, &Patch::Merge(operations)).map(|mut request| {
                     if let Ok(kind) = "application/json-patch+json".parse() {
                         request.headers_mut().insert("content-type", kind);
@@ -248,7 +248,7 @@ impl ApiClient {
         self.send(path, "", Action::List(params)).await?.read()
     }
 
-    /// Reads every object with a label, page by page. Returns the version of the whole list.
+    /// Lists every object with a label, page by page. Returns the version of the whole list.
     pub async fn list(
         &self,
         path: &str,
@@ -271,7 +271,7 @@ impl ApiClient {
     }
 }
 
-/// Asks a question of the library's own until there is an answer that counts.
+/// Sends a request of the library until it gets a final answer.
 pub(crate) async fn patiently<T, F>(question: impl Fn() -> F) -> Result<T, Failure>
 where
     F: Future<Output = Result<T, kube::Error>>,

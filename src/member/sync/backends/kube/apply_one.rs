@@ -1,8 +1,8 @@
-//! The application of one object, real or as a dry run, and the ways around its obstacles.
+//! Applies one object, or tries to in a dry run, and handles what can prevent it.
 //!
-//! Fields that the member keeps are handed over before they are left out; fields of earlier appliers become
-//! berth's; conflicts with others fail unless the object's annotation settles them; an object with an immutable
-//! change is made anew only if its annotation allows it.
+//! Fields that the member keeps are handed over before berth omits them. Fields of earlier appliers become berth's.
+//! Conflicts with others fail unless the object's annotation settles them. An object with an immutable change is
+//! recreated only if its annotation allows that.
 
 use std::sync::Arc;
 
@@ -27,18 +27,18 @@ use berth_base::model::annotation::{INITIAL, ON_CONFLICT, RECREATE, RETAIN, TAKE
 #[derive(Clone, Debug)]
 pub(crate) struct ApplyJob {
     pub id: ObjectId,
-    /// True if no message may show its content.
+    /// True if no message may show the object's content.
     pub secret: bool,
-    /// The collection it stands in.
+    /// The path of its collection.
     pub path: String,
-    /// The wanted form, which is parsed for each request.
+    /// The wanted form. Parsed for each request.
     desired: Desired,
     identity: Arc<Identity>,
-    /// The hash with which it is applied.
+    /// The hash of the wanted form.
     pub hash: Arc<str>,
     /// The live object, if it exists.
     pub live: Option<Arc<Json>>,
-    /// True if the object is berth's already.
+    /// True if berth already owns the object.
     pub owned: bool,
     pub take_over: bool,
     pub strategy: Strategy,
@@ -46,7 +46,7 @@ pub(crate) struct ApplyJob {
     /// Fields that others may change until the manifest changes.
     pub tolerated: Vec<Vec<String>>,
     take_over_equal: bool,
-    /// The UID of an owned object that gets a new form whatever its content.
+    /// The UID of an owned object whose form is outdated, whatever its content.
     older: Option<String>,
     left: UnmanagedFields,
     on_conflict: OnConflict,
@@ -75,9 +75,9 @@ pub(crate) struct ApplyResult {
     /// True if the object did not exist before.
     pub created: bool,
     pub answer: Option<Response>,
-    /// Notes for people.
+    /// Notes for the report.
     pub notes: Vec<String>,
-    /// The reason why the object still exists that was removed to be created again.
+    /// The reason why an object removed for recreation still exists.
     pub leaving: Option<String>,
 }
 
@@ -120,7 +120,7 @@ impl ApplyJob {
         }
     }
 
-    /// Returns the wanted object as it is sent.
+    /// Returns the wanted object as berth sends it.
     pub(crate) fn payload(&self) -> Json {
         self.identity.payload(&self.desired, &self.hash)
     }
@@ -131,7 +131,7 @@ impl ApplyJob {
         ApplyJob { secret, owned: identity.owns(&live), live: Some(Arc::new(live)), older: None, ..self }
     }
 
-    /// Returns the job for an owned object with this UID, which gets a new form whatever its content.
+    /// Returns the job for an owned object with this UID, whose form is outdated.
     pub fn older(self, uid: Option<String>) -> ApplyJob {
         ApplyJob { owned: self.owned || uid.is_some(), older: uid, ..self }
     }
@@ -140,17 +140,17 @@ impl ApplyJob {
         self.older.is_some()
     }
 
-    /// Reports whether an existing foreign object may become berth's.
+    /// Reports whether berth may take over an existing foreign object.
     pub(crate) fn may_take_over(&self, same: bool) -> bool {
         self.take_over || (self.take_over_equal && same)
     }
 
-    /// Reports whether the object carries the hash of this very payload.
+    /// Reports whether the object has the hash of this payload.
     pub(crate) fn was_applied_to(&self, live: &Json) -> bool {
         applied_hash(live) == Some(&*self.hash)
     }
 
-    /// Reports whether the object may well exist without being berth's, so that a trial comes before the write.
+    /// Reports whether a foreign object is likely to exist, so that a dry run must come before the write.
     pub(crate) fn expects_another(&self) -> bool {
         self.take_over || self.take_over_equal || self.strategy.compares() || self.strategy.only_looks()
     }
@@ -162,7 +162,7 @@ impl ApplyJob {
         self.live.as_ref()?.pointer("/metadata/uid")?.as_str()
     }
 
-    /// Applies the object as a dry run, for people and for comparison.
+    /// Applies the object once as a dry run, for a preview or a comparison.
     pub(crate) async fn dry_run_once(&self, api: &ApiClient) -> Result<ApplyResult, Failure> {
         let mut object = self.payload();
         if let Some(live) = &self.live {
@@ -176,13 +176,13 @@ impl ApplyJob {
         if handover.remove_gone(&mut after, &object).is_empty() {
             return Ok(applied);
         }
-        // The server computes the rest, defaults included.
+        // The dry run of these operations adds defaults and other fields of the server.
         let operations = handover::content_operations(live, &after);
         let answer = self.edit(api, operations, true).await.map_err(|failure| self.explain(failure))?;
         Ok(ApplyResult { answer: Some(answer), ..applied })
     }
 
-    /// Returns the hand-over of an object that is taken over.
+    /// Returns the hand-over for taking over an object.
     fn take_over_from(&self, live: &Json, identity: &Identity) -> Option<HandOver> {
         let may = self.take_over || self.take_over_equal;
         if self.owned || !may || self.strategy.way != WriteLimit::Write {
@@ -195,7 +195,7 @@ impl ApplyJob {
     fn hand_over(&self, live: &Json, identity: &Identity) -> Option<HandOver> {
         let legacy = match (self.owned, self.take_over_equal) {
             (true, _) => Vec::new(),
-            // An equal object is taken over without the loss of fields that people have applied.
+            // Fields that people applied to an equal object stay theirs, so the take-over removes none.
             (false, true) => legacy_hubs_of(live),
             (false, false) => legacy_of(live),
         };
@@ -259,7 +259,7 @@ impl ApplyJob {
         let mut object = object;
         let mut force = false;
         let mut notes = Vec::new();
-        // Each attempt removes one obstacle: legacy owners, others, and fields that are yielded.
+        // Each attempt clears one obstacle: earlier appliers, other owners, or fields to yield.
         for _ in 0..4 {
             let field_manager = Some(api.identity.manager.clone());
             let params = PatchParams { dry_run, force, field_manager, field_validation: None };
@@ -276,7 +276,7 @@ impl ApplyJob {
                 return Err(self.explain(failure));
             }
             let legacy = self.live.as_ref().map(|live| legacy_of(live)).unwrap_or_default();
-            // Berth puts back changes that people made by hand to its own objects.
+            // In its own objects, berth reverts changes that people made with `kubectl`.
             let by_hand = |manager: &str| self.owned && manager.starts_with("kubectl");
             let foreign: Vec<&Conflict> = conflicts
                 .iter()
@@ -311,8 +311,8 @@ impl ApplyJob {
         Err(Failure::rule("its fields keep changing owners"))
     }
 
-    /// Returns a conflict as far as people may see it. A webhook may write anything as the field or the manager, so of
-    /// a Secret only fields of its manifest are named, and managers of the live object.
+    /// Returns a conflict without secret parts. A webhook can put any text into the field or the manager. So for a
+    /// Secret, only fields of its manifest and managers of the live object are named.
     fn shown(&self, conflict: &Conflict) -> Conflict {
         if !self.secret {
             return conflict.clone();
@@ -329,7 +329,7 @@ impl ApplyJob {
         Conflict { manager, field }
     }
 
-    /// Adds what would help.
+    /// Adds a hint to a failure.
     pub(crate) fn explain(&self, failure: Failure) -> Failure {
         if !failure.is_immutable() || self.uid().is_none() || self.may_recreate() {
             return failure;
@@ -348,7 +348,7 @@ impl ApplyJob {
         named || self.id.takes_more_along()
     }
 
-    /// Reports whether the object may be removed and made anew.
+    /// Reports whether berth may remove and recreate the object.
     pub(crate) fn may_recreate(&self) -> bool {
         match self.recreate {
             Recreate::No => false,
@@ -357,7 +357,7 @@ impl ApplyJob {
         }
     }
 
-    /// Removes the object. Returns the reason if it still exists, as with a finalizer: a later sync goes on from there.
+    /// Removes the object. Returns the reason if it still exists, as with a finalizer; a later sync then continues.
     async fn remove(&self, api: &ApiClient) -> Result<Option<String>, Failure> {
         let uid = self.uid().map(str::to_owned);
         let params = DeleteParams {

@@ -1,7 +1,7 @@
-//! The parent object: the cluster's fleet, the folder applied last, and the owned kinds.
+//! The parent object of berth's objects: it holds the fleet, the folder applied last, and the owned kinds.
 //!
-//! It names a kind before the first object of that kind is made, and until after the last one is removed. It is
-//! replaced only in the version that was read, so that two syncers never both believe to be the one.
+//! It lists a kind from before the first object of that kind is created until after the last one is removed. A write
+//! names the version last read, so that two syncers never both believe to own it.
 
 use std::collections::BTreeSet;
 
@@ -27,11 +27,11 @@ pub(crate) struct ApplySetParent {
     version: String,
 }
 
-/// The parent object as it was read or written last.
+/// The parent object as last read or written.
 #[derive(Debug, Default)]
 pub(crate) struct ParentRecord {
     pub current: Option<ApplySetParent>,
-    /// True if only its watch has told of it in this sync.
+    /// True if this sync knows the object only from its watch.
     is_hearsay: bool,
 }
 
@@ -71,7 +71,7 @@ impl ApplySetParent {
 }
 
 impl ParentRecord {
-    /// Returns the record, from its watch where that can tell.
+    /// Returns the record, from its watch if that has it.
     pub async fn read(
         &mut self,
         cluster: &mut Connection,
@@ -90,7 +90,7 @@ impl ParentRecord {
         Ok(self.current.as_ref().map(|parent| parent.record.clone()))
     }
 
-    /// Reads the parent object, with new credentials if the server rejects the present ones.
+    /// Reads the parent object. Reads the credentials again if the server rejects the present ones.
     async fn ask(&mut self, cluster: &mut Connection) -> Result<Option<Record>, BackendError> {
         let mut found = get(&cluster.api).await;
         let is_unknown = found.as_ref().is_err_and(|failure| failure.code() == 401);
@@ -109,7 +109,7 @@ impl ParentRecord {
         self.current.iter().flat_map(|parent| &parent.kinds)
     }
 
-    /// Writes the parent before any other write, with the kinds that are owned now or about to be.
+    /// Writes the parent before any other write, with all kinds that are owned now or about to be.
     pub async fn write(
         &mut self,
         cluster: &mut Connection,
@@ -125,8 +125,8 @@ impl ParentRecord {
         self.put(cluster, record, kinds).await
     }
 
-    /// Reads a record that is not written before other writes, so that a suspension counts at once. A write finds out by
-    /// the version.
+    /// Reads the record again in a sync that will not write it, so that a suspension takes effect at once. A write
+    /// would notice it by the version.
     async fn confirm(&mut self, cluster: &mut Connection) -> Result<(), BackendError> {
         if !self.is_hearsay {
             return Ok(());
@@ -183,11 +183,11 @@ impl ParentRecord {
             }
             self.ask(cluster).await?;
             let now = self.current.as_ref();
-            // The first attempt may have been carried out, and only its answer lost.
+            // The first attempt may have succeeded, with only its answer lost.
             if attempts > 1 && now.is_some_and(|now| now.record == *record && now.kinds == kinds) {
                 return Ok(());
             }
-            // The request is repeated only if nobody else has written.
+            // Retries only if nobody else has written the object.
             if now.map(|now| &now.version) != version.as_ref() {
                 break;
             }
@@ -215,12 +215,12 @@ async fn get(api: &ApiClient) -> Result<Option<Json>, Failure> {
     api.get(&api.identity.parent_path(), &api.identity.parent).await
 }
 
-/// Creates berth's namespace, with no right but that to create it.
+/// Creates berth's namespace. Needs only the right to create it.
 async fn make_namespace(api: &ApiClient) -> Result<(), BackendError> {
     let name = &api.identity.namespace;
     let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
     match api.send("/api/v1/namespaces", name, Action::Create(&object)).await {
-        // An earlier attempt made it, or somebody else.
+        // An earlier attempt or another process created it.
         Err(failure) if failure.code() == 409 => Ok(()),
         made => made.map(drop).map_err(|failure| api.whole(&failure)),
     }

@@ -1,4 +1,4 @@
-//! Stages of writes and removals: every item on its own, some at once, each with its answer.
+//! Stages of writes and removals. Items are independent, several run at once, and each has its own result.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,15 +26,15 @@ use crate::sync::plan::{Form, Prune, is_definition};
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 
-/// The longest wait for a stage's definitions to be served.
+/// The longest wait until the server serves new definitions.
 const LONGEST_DEFINITION: Duration = Duration::from_secs(15);
 
 impl ClusterSession {
-    /// Writes a stage, each object with one request where nothing is in its way.
+    /// Writes a stage, each object with one request if nothing prevents it.
     pub async fn apply(&mut self, batch: &[Apply<'_>]) -> Vec<Result<(), BackendError>> {
         let mut results: Vec<Option<Result<(), Failure>>> = batch.iter().map(|_| None).collect();
         if batch.iter().any(|item| self.connection.path_of(item.desired).is_err()) {
-            // A failure shows with the objects that need the kind.
+            // A failure is reported with the objects that need the kind.
             let _ = self.connection.ask_kinds().await;
         }
         let mut jobs = Vec::new();
@@ -74,7 +74,7 @@ impl ClusterSession {
             .collect()
     }
 
-    /// Remembers a write, whose echo from a watch is then no news.
+    /// Records a write, so that its event from a watch asks for no sync.
     fn note_written(&mut self, desired: &Desired, made: WriteResult) {
         let (id, hash) = (&desired.id, self.hash_of(desired));
         if let Some(why) = made.leaving {
@@ -130,7 +130,7 @@ impl ClusterSession {
         BackendError::Failed(message)
     }
 
-    /// Waits until definitions that were just written are served, for what comes next needs them.
+    /// Waits until the server serves the definitions just written, because the next objects need them.
     async fn await_definitions(&mut self, batch: &[Apply<'_>], results: &[Option<Result<(), Failure>>]) {
         let written = batch.iter().zip(results).filter(|(_, result)| matches!(result, Some(Ok(()))));
         let mut waiting: Vec<(ObjectId, String)> = written
@@ -167,7 +167,7 @@ impl ClusterSession {
             .filter(|item| is_definition(&item.desired.id))
             .map(|item| defined_by(&item.desired.id, Some(item.desired)))
             .collect();
-        // An established definition may take a moment to appear among the served kinds.
+        // An established definition may take a moment to appear in discovery.
         loop {
             let asked = self.connection.ask_kinds().await.is_ok();
             let served = defined.iter().all(|(group, kind)| {
@@ -219,7 +219,7 @@ impl ClusterSession {
     }
 }
 
-/// Writes one object. Returns the notes for people, and what later steps need of the answer.
+/// Writes one object. Returns notes for the report, and the parts of the answer that later steps need.
 async fn write_one(
     job: ApplyJob,
     with: Arc<(ApiClient, Arc<HealthRules>)>,
@@ -237,7 +237,7 @@ async fn write_one(
     Ok((brought.notes, made.unwrap_or_default()))
 }
 
-/// Removes or releases the very object that has this UID.
+/// Removes or releases the object with exactly this UID.
 async fn delete_one(api: &ApiClient, path: &str, prune: &Prune, uid: &str) -> Result<(), Failure> {
     if prune.orphan {
         return release(api, path, &prune.id, Some(&json!(uid))).await;
@@ -270,7 +270,7 @@ struct WriteResult {
     uid: String,
     version: String,
     seen: TrackedObject,
-    /// The reason why the object still exists that is to be created again.
+    /// The reason why an object removed for recreation still exists.
     leaving: Option<String>,
 }
 

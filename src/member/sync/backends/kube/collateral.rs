@@ -1,5 +1,4 @@
-//! Foreign objects that a removal takes along: those of others in a namespace, and the objects of
-//! a definition.
+//! Finds the foreign objects that a removal would delete: those in a namespace, and the objects of a definition.
 
 use std::collections::BTreeSet;
 
@@ -20,17 +19,17 @@ use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 use berth_base::text::some_of;
 
-/// The number of objects named.
+/// The number of objects that a message names.
 const MOST_NAMED: usize = 20;
 
-/// The number of objects looked at for each kind.
+/// The number of objects read for each kind.
 const PAGE: u32 = 500;
 
-/// Objects that exist in every namespace, or come and go by themselves.
+/// Objects that exist in every namespace, or are created and removed automatically.
 const EVERYWHERE: [(&str, &str); 2] = [("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default")];
 const SHORT_LIVED: [&str; 3] = ["Endpoints", "EndpointSlice", "Event"];
 
-/// The result of one look at a kind.
+/// The listing of one kind.
 struct KindListing {
     kind: (String, String),
     found: Result<Vec<Json>, Failure>,
@@ -38,7 +37,7 @@ struct KindListing {
 }
 
 impl Connection {
-    /// Describes the foreign objects that the removal of each of these would take along.
+    /// Describes the foreign objects that each removal would delete.
     pub(crate) async fn collateral(&self, ids: &[ObjectId]) -> Vec<Problem> {
         let mut said = Vec::new();
         for id in ids {
@@ -74,7 +73,7 @@ impl Connection {
         let list = async |(group, _, served): &(String, String, ServedKind)| {
             let path = served.path(group, namespace);
             let params = ListParams { limit: Some(PAGE), ..ListParams::default() };
-            // Names are enough, and Secrets should not be read.
+            // Lists metadata only: names suffice, and Secrets should not be read.
             let ask = || async {
                 let request = Request::new(&path).list_metadata(&params);
                 client.request::<Json>(request.map_err(kube::Error::BuildRequest)?).await
@@ -104,7 +103,7 @@ impl Connection {
                 let name = text("/metadata/name");
                 let is_ours = part_of(object) == Some(&self.api.identity.set);
                 let is_usual = EVERYWHERE.contains(&(look.kind.1.as_str(), name));
-                // The same object may be served under two groups.
+                // A server may serve the same object under two groups.
                 if !is_ours && !is_usual && !has_owner(object) && seen.insert(uid_of(object).to_owned()) {
                     let namespace = text("/metadata/namespace");
                     others.push(ObjectId::new(&look.kind.0, &look.kind.1, namespace, name).to_string());

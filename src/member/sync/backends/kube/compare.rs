@@ -1,4 +1,4 @@
-//! A live object read: whether it is as wanted or being removed.
+//! Judges a live object: whether it equals the wanted form, and whether it is being removed.
 
 use serde_json::Value as Json;
 
@@ -14,8 +14,8 @@ use crate::sync::strategy::{self, Finding, ObservedObject, Strategy};
 use berth_base::model::annotation::{APPLIED, INITIAL, PREFIX, RETAIN, SEALED, TOLERATE};
 use berth_base::model::status::ProblemKind;
 
-/// Reports whether the two forms are equal in all that was asked for. Berth's own marks count only on objects
-/// that it owns.
+/// Reports whether two forms are equal in all fields of the manifest. Berth's own marks count only on objects that it
+/// owns.
 pub(crate) fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
     let content = |object: &Json| {
         let mut object = object.clone();
@@ -38,20 +38,19 @@ pub(crate) fn is_equal(live: &Json, after: &Json, owned: bool) -> bool {
     content(live) == content(after)
 }
 
-/// Returns the hash that an object carries.
+/// Returns the hash in an object's annotation.
 pub(crate) fn applied_hash(live: &Json) -> Option<&str> {
     live.get("metadata")?.get("annotations")?.get(APPLIED)?.as_str()
 }
 
-/// Reports whether a part of the object came from a Secret when berth applied it last.
+/// Reports whether a part of the object came from a Secret when berth last applied it.
 pub(crate) fn is_sealed(live: &Json) -> bool {
     let annotations = live.get("metadata").and_then(|metadata| metadata.get("annotations"));
     annotations.is_some_and(|annotations| annotations.get(SEALED).is_some())
 }
 
-/// Compares an object with the form that was applied to it. `None` if it is not for certain as applied: it carries
-/// another hash, or berth does not own every wanted field. Otherwise returns the fields that the cluster's admission
-/// changed meanwhile.
+/// Compares an object with the form last applied to it. Returns `None` if they may differ: the object has another
+/// hash, or berth does not own every wanted field. Otherwise returns the fields that the cluster's admission changed.
 pub(crate) fn as_applied(
     identity: &Identity,
     live: &Json,
@@ -88,7 +87,7 @@ pub(crate) fn altered_finding(altered: &[Difference], is_secret: bool) -> Findin
     Finding::reported(ProblemKind::Drifted, altered, message)
 }
 
-/// Applies the object's strategy to its live form and to the changes that a write would make.
+/// Applies the object's strategy to its live form and the changes that a write would make.
 pub fn finding(
     wanted: &Desired,
     hash: &str,
@@ -115,7 +114,7 @@ pub(crate) fn uid_of(object: &Json) -> &str {
     object.pointer("/metadata/uid").and_then(Json::as_str).unwrap_or_default()
 }
 
-/// Describes the removal under way that blocks a wanted object.
+/// Describes the pending removal that blocks a wanted object.
 pub fn leaving(object: &Json) -> Option<String> {
     let since = object.pointer("/metadata/deletionTimestamp")?.as_str()?;
     let finalizers = object.pointer("/metadata/finalizers").and_then(Json::as_array).into_iter().flatten();

@@ -22,7 +22,7 @@ pub struct Connection {
     /// The number of concurrent requests.
     pub at_once: usize,
     tenants: Option<Tenants>,
-    /// True if the credentials were read anew since somebody asked.
+    /// True if the credentials were read again since the last [`Connection::take_renewed`].
     is_renewed: bool,
 }
 
@@ -32,24 +32,24 @@ impl Connection {
         Connection { api, kinds: ServedKinds::default(), at_once, tenants, is_renewed: false }
     }
 
-    /// Reads the credentials anew: those of a pod change while it runs.
+    /// Reads the credentials again: those of a pod change while it runs.
     pub(crate) async fn reconnect(&mut self) -> Result<(), LiveError> {
         self.api.server.reconnect().await?;
         self.is_renewed = true;
         Ok(())
     }
 
-    /// Reports, once, that the credentials were read anew.
+    /// Reports once that the credentials were read again.
     pub(crate) fn take_renewed(&mut self) -> bool {
         std::mem::take(&mut self.is_renewed)
     }
 
-    /// Returns the client that writes as the tenants' accounts, where there are any.
+    /// Returns the client that writes as the tenants' accounts, if there are tenants.
     pub fn acting(&self) -> ApiClient {
         self.api.acting(self.tenants.as_ref())
     }
 
-    /// Asks what is served, the first time and when a kind that is wanted or owned is not known.
+    /// Asks for the served kinds, the first time and whenever a wanted or owned kind is unknown.
     pub(crate) async fn know_kinds<'a>(
         &mut self,
         mut desired: impl Iterator<Item = &'a Desired>,
@@ -84,7 +84,8 @@ impl Connection {
         }
     }
 
-    /// Looks now and then which namespaces have the account. A right outlives the account it was given to.
+    /// Checks from time to time which namespaces lack the account. A right outlives the account that it was granted
+    /// to.
     pub(crate) async fn look_for_accounts(&mut self, ids: impl Iterator<Item = &ObjectId>) {
         let Some(tenants) = &mut self.tenants else { return };
         let namespaces: BTreeSet<String> =
@@ -97,7 +98,7 @@ impl Connection {
         let look = async |namespace: &String| {
             api.get(&format!("/api/v1/namespaces/{namespace}/serviceaccounts"), account).await
         };
-        // If the look-up failed, the server decides.
+        // If the look-up fails, the server decides at the write.
         let found = each(self.at_once, namespaces.iter().map(look)).await;
         let is_without = |result: &Result<Option<Json>, Failure>| matches!(result, Ok(None));
         let without = namespaces.iter().zip(&found).filter(|(_, result)| is_without(result));

@@ -1,4 +1,4 @@
-//! The time that objects may take: to become healthy, and to let a removal go on that waits for them.
+//! The time limits of objects: to become healthy, and to stop blocking a removal.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::watching::cached_object::WantedObjects;
 use berth_base::model::ObjectId;
 
-/// The start of a time for each object, and the hash of the form that it counts for.
+/// The start of each object's time, with the hash of the form that it counts for.
 type Since = BTreeMap<ObjectId, (Arc<str>, Instant)>;
 
 /// The times of all objects.
@@ -16,7 +16,7 @@ pub struct Deadlines {
     /// The time that an object may take.
     limit: Duration,
     unhealthy: Since,
-    /// Refused objects that a removal waits for.
+    /// Refused objects that block a removal.
     refused: Since,
 }
 
@@ -30,12 +30,12 @@ impl Deadlines {
         self.limit
     }
 
-    /// Notes that an object is healthy.
+    /// Records that an object is healthy.
     pub fn healthy(&mut self, id: &ObjectId) {
         self.unhealthy.remove(id);
     }
 
-    /// Notes that an object is not healthy. Returns true if it had all the time it may take.
+    /// Records that an object is unhealthy. Returns true if its time is up.
     pub(crate) fn is_overdue(&mut self, id: &ObjectId, hash: &Arc<str>) -> bool {
         let now = Instant::now();
         let entry = self.unhealthy.entry(id.clone()).or_insert_with(|| (hash.clone(), now));
@@ -45,7 +45,7 @@ impl Deadlines {
         now.duration_since(entry.1) >= self.limit
     }
 
-    /// Notes which objects are not as wanted. Returns those that had all the time they may take.
+    /// Records which objects differ from their wanted form. Returns those whose time is up.
     pub(crate) fn given_up(
         &mut self,
         ids: &BTreeSet<ObjectId>,

@@ -1,9 +1,9 @@
-//! Server-side dry runs of objects that are not as wanted for certain, before anything is changed.
+//! Runs server-side dry runs of objects that may differ from their wanted form, before anything changes.
 //!
-//! A dry run shows the live object, the changes of a write, and the server's refusals. It is made where a write
-//! could touch somebody else's object or fields. A new object needs none, since the server makes it only where none
-//! is, and neither does a new form of an owned object, which the server checks at the write itself. A failed object
-//! is tried again after a pause, and so is one with an obstacle in its way.
+//! A dry run shows the live object, the changes of a write, and the server's refusals. It is made if a write could
+//! touch another owner's object or fields. It is skipped for a new object, since the server creates it only if it is
+//! missing, and for a new form of an owned object, which the server checks at the write. After a failure, or if
+//! something is in the object's way, the next dry run waits for a pause.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ use crate::sync::strategy::WriteLimit;
 use berth_base::model::ObjectId;
 
 impl ClusterSession {
-    /// Tries the uncertain objects: namespaces first, since no object can be tried in a missing one.
+    /// Tries the uncertain objects: namespaces first, because a dry run needs its namespace.
     pub(crate) async fn dry_run_uncertain(
         &mut self,
         desired: &DesiredMap,
@@ -46,7 +46,7 @@ impl ClusterSession {
         let (namespaces, rest): (Vec<&Desired>, Vec<&Desired>) =
             desired.values().filter(|object| unsure(&object.id, found)).partition(|it| is_namespace(&it.id));
         self.dry_run_all(namespaces, desired, found).await?;
-        // Nothing can be tried in a namespace that cannot be made or is being removed.
+        // No object can be tried in a namespace that is refused or being removed.
         let is_missing =
             |id: &ObjectId| matches!(found.get(id).map(|live| &live.form), None | Some(Form::Faulty(_)));
         let to_come: BTreeSet<&str> =
@@ -55,7 +55,7 @@ impl ClusterSession {
         self.dry_run_all(now.collect(), desired, found).await
     }
 
-    /// Tries those of the objects that need it, and takes the results into the survey.
+    /// Tries the objects that need it, and adds the results to the survey.
     async fn dry_run_all(
         &mut self,
         objects: Vec<&Desired>,
@@ -97,7 +97,7 @@ impl ClusterSession {
         }
     }
 
-    /// Judges an object before anything is asked about it.
+    /// Judges an object before any request about it.
     fn prospect(&mut self, object: &Desired, desired: &DesiredMap, found: &LiveMap) -> Prospect {
         let hash = self.hash_of(object);
         if self.connection.api.identity.is_parent(&object.id) {
@@ -127,13 +127,13 @@ impl ClusterSession {
                     false => Prospect::Untried,
                 }
             }
-            // The folder itself brings the definition.
+            // The folder itself contains the definition.
             Err(_) if is_to_be_defined(&object.id, desired) => Prospect::Untried,
             Err(failure) => Prospect::Refused(failure.words(false)),
         }
     }
 
-    /// Takes an object that is missing and cannot be made into the survey.
+    /// Adds a missing object that cannot be created to the survey.
     fn take_unmakeable(&mut self, job: ApplyJob, failure: &Failure, found: &mut LiveMap) {
         let message = failure.words(job.secret);
         let live = not_ours(Form::Faulty(message.clone()));
@@ -142,27 +142,27 @@ impl ClusterSession {
         found.insert(job.id, live);
     }
 
-    /// Takes the failure of a dry run into the survey.
+    /// Adds the failure of a dry run to the survey.
     fn take_failure(&mut self, job: ApplyJob, failure: &Failure, found: &mut LiveMap) {
         let message = failure.words(job.secret);
         self.put_off(&job.id, Setback::failed(job.hash, &message, failure.pause(), None));
         refuse(found, &job.id, message);
     }
 
-    /// Reports whether an object is tried before it is written.
+    /// Reports whether an object needs a dry run before it is written.
     fn needs_trial(&self, job: &ApplyJob, is_there: bool) -> bool {
-        // Others stand in namespaces and definitions, so it is known beforehand whether these can be had.
+        // Other objects need namespaces and definitions, so these are always tried first.
         let is_early = goes_first(&job.id);
         self.only_tries || !job.is_older() && (is_there || is_early || job.expects_another())
     }
 
-    /// Takes the result of a dry run into the survey.
+    /// Adds the result of a dry run to the survey.
     fn take_result(&mut self, wanted: Option<&Desired>, job: &ApplyJob, tried: DryRun, found: &mut LiveMap) {
         let (id, hash, identity) = (&job.id, job.hash.clone(), &self.connection.api.identity);
         let (live, same, changes) = match tried {
             DryRun::New => {
                 if job.strategy.way == WriteLimit::ReadOnly {
-                    // Nobody here makes the object, so its time limit runs.
+                    // Berth does not create the object, so its time limit runs from now.
                     let health = Health::Progressing("it does not exist".to_owned());
                     let missing = TrackedObject { hash, health, ..TrackedObject::default() };
                     self.sync.tracked.insert(id.clone(), missing);
@@ -207,14 +207,14 @@ impl ClusterSession {
             self.drift.in_place(id, &hash);
         }
         let found_now = Live { owned, form, annotations: Arc::new(own_annotations(&live)), stays: None };
-        // A difference is reported in each sync, so the object is compared in each.
+        // A strategy's difference is reported in each sync, so the object is compared in each.
         let is_faulty = matches!(found_now.form, Form::Faulty(_) | Form::Refused(_));
         let looks = job.strategy.compares() || job.strategy.only_looks();
         let is_in_the_way = is_faulty || !(owned || looks || job.may_take_over(same));
         if is_in_the_way {
             self.put_off(id, Setback::obstacle(hash.clone(), found_now.clone()));
         }
-        // A take-over is written even without a change of content.
+        // A take-over is written even if the content is equal.
         let kept = (!same || !owned).then(|| live.clone());
         let seen =
             TrackedObject { owned, hash, live: kept, finding, ..TrackedObject::of(&live, &self.rules) };
@@ -226,23 +226,23 @@ impl ClusterSession {
 /// The judgement of an object before its dry run.
 enum Prospect {
     Trial(Box<Trial>),
-    /// It is taken as it is known, or made, without a trial.
+    /// The object is used as known, or created, without a dry run.
     Untried,
     Refused(String),
-    /// An earlier trial failed on this live object, and is not made again yet.
+    /// An earlier dry run failed on this live object, and its pause is not over.
     Known(Live),
-    /// Its drift stays on purpose, with a remark for the report.
+    /// Berth leaves its drift on purpose, with a remark for the report.
     Drifted(Option<String>),
 }
 
 /// An object to try.
 struct Trial {
     job: ApplyJob,
-    /// The object exists, berth's or not.
+    /// The object exists, with any owner.
     is_there: bool,
 }
 
-/// The fault in an object's values for which no server would take it as it was meant.
+/// Returns the fault in an object's values that no server can read as intended.
 fn fault_of_values(object: &Desired) -> Option<String> {
     let content = object.object();
     if is_encrypted(&content) {
@@ -261,19 +261,19 @@ fn fault_of_values(object: &Desired) -> Option<String> {
 enum DryRun {
     /// The object is missing.
     New,
-    /// The object is missing and cannot be made.
+    /// The object is missing and cannot be created.
     Unmakeable(Failure),
     There {
         live: Arc<Json>,
         same: bool,
-        /// The changes that a write would make, where the strategy needs them.
+        /// The changes that a write would make, if the strategy needs them.
         changes: Vec<Difference>,
     },
-    /// The object is berth's and gets a new form.
+    /// Berth owns the object, whose form is outdated.
     Older,
 }
 
-/// Tries one object. What exists and may be another's is read first.
+/// Tries one object. Reads it first if it exists and may belong to others.
 async fn dry_run_one(mut job: ApplyJob, is_there: bool, api: &ApiClient) -> Result<DryRun, Failure> {
     let there = |live, same| DryRun::There { live, same, changes: Vec::new() };
     let is_read_first = job.strategy.only_looks() || is_there && !job.is_older();
@@ -300,11 +300,11 @@ async fn dry_run_one(mut job: ApplyJob, is_there: bool, api: &ApiClient) -> Resu
         match (api.get(&job.path, &job.id.name).await?, first) {
             (Some(live), first) => {
                 let job = job.with(live, &api.identity);
-                // The dry run before did not know the owners of the conflicting fields.
+                // The first dry run did not know the owners of the conflicting fields.
                 let again = if first.is_ok() { first } else { job.dry_run_once(api).await };
                 (job, again)
             }
-            // The namespace is missing, or made by this very sync.
+            // The namespace is missing, or this sync creates it.
             (None, Err(failure)) if failure.lacks_namespace() => {
                 let message = format!("its namespace `{}` does not exist", job.id.namespace);
                 return Ok(DryRun::Unmakeable(Failure::rule(message)));
@@ -329,11 +329,11 @@ async fn dry_run_one(mut job: ApplyJob, is_there: bool, api: &ApiClient) -> Resu
             Ok(DryRun::There { same, live, changes })
         }
         Ok(ApplyResult { answer: None, .. }) => Ok(there(live, false)),
-        // If the server would refuse the wanted form, berth compares without a dry run.
+        // If the server refuses the wanted form, a comparing strategy compares without a dry run.
         Err(failure) if job.strategy.compares() && failure.code() == 422 => {
             Ok(DryRun::There { same: false, changes: field_differences::asked(&live, &job.payload()), live })
         }
-        // First comes whether the object may be taken over at all.
+        // An object that berth must not take over is reported as such, not by this failure.
         Err(_) if !job.owned && (!job.take_over || is_of_another(&live, &api.identity)) => {
             Ok(there(live, false))
         }
@@ -342,7 +342,7 @@ async fn dry_run_one(mut job: ApplyJob, is_there: bool, api: &ApiClient) -> Resu
     }
 }
 
-/// Marks an object whose drift stays as unchanged.
+/// Marks an object whose drift berth leaves as unchanged.
 fn leave_as_is(found: &mut LiveMap, id: &ObjectId) {
     let form = Form::There { version: Version(String::new()), same: true };
     match found.get_mut(id) {
@@ -355,12 +355,12 @@ fn leave_as_is(found: &mut LiveMap, id: &ObjectId) {
     }
 }
 
-/// Reports whether another applier says that the object is its own.
+/// Reports whether another applier claims the object.
 fn is_of_another(live: &Json, identity: &Identity) -> bool {
     part_of(live).is_some_and(|set| *set != identity.set)
 }
 
-/// Reports whether the folder brings the definition of this object's kind.
+/// Reports whether the folder contains the definition of this object's kind.
 fn is_to_be_defined(id: &ObjectId, desired: &DesiredMap) -> bool {
     desired.values().filter(|object| is_definition(&object.id)).any(|object| {
         let (group, kind) = defined_by(&object.id, Some(object));

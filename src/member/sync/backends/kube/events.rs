@@ -1,7 +1,7 @@
-//! Kubernetes Events for people, and the status as a ConfigMap: for those who look with `kubectl`.
+//! Writes Kubernetes Events and the status as a ConfigMap, for people who use `kubectl`.
 //!
-//! One Event for each object and reason. It is written again when its message changes or before the server
-//! forgets it, and only so many in a sync. If Events cannot be written, one note says so.
+//! One Event per object and reason. It is written again when its message changes or before the server forgets it; the
+//! number per sync is limited. If Events cannot be written, one note reports it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -22,12 +22,12 @@ use berth_base::text::{cut, hex};
 
 /// The number of Events written in one sync.
 const MOST: usize = 25;
-/// The interval of repetition: servers forget Events after an hour.
+/// The interval of repetition: servers delete Events after an hour.
 const AGAIN: Duration = Duration::from_secs(30 * 60);
 /// The longest message that servers take is 1 KiB.
 const LONGEST: usize = 900;
 
-/// The object of an Event, and its reason. The object is `None` for the fleet's own.
+/// The object and reason of an Event. The object is `None` for Events about the fleet.
 type EventKey = (Option<ObjectId>, &'static str);
 
 fn key_of(said: &SyncEvent) -> EventKey {
@@ -44,7 +44,7 @@ pub(crate) struct SentEvents {
     complained: bool,
     status: Option<String>,
     status_is_taken: bool,
-    /// The same for the status.
+    /// The same moment for the status.
     status_not_before: Option<Instant>,
 }
 
@@ -66,7 +66,7 @@ struct Last {
 pub(crate) type UidOf<'a> = &'a (dyn Fn(Option<&ObjectId>) -> Option<String> + Sync);
 
 impl SentEvents {
-    /// Tells what was not told lately. Returns a note if Events cannot be written, once.
+    /// Writes new and due Events. Returns a note once if Events cannot be written.
     pub async fn tell(
         &mut self,
         cluster: &Connection,
@@ -79,14 +79,14 @@ impl SentEvents {
         }
         let mut said: Vec<&SyncEvent> = said.iter().collect();
         let mut current = BTreeSet::new();
-        // An object has one Event of a reason, so the first message counts.
+        // An object has one Event per reason, so only the first message counts.
         said.retain(|said| current.insert(key_of(said)));
         let is_news = |said: &&SyncEvent| {
             let last = self.events.get(&key_of(said));
             last.is_none_or(|last| last.message != said.message || last.at.elapsed() >= AGAIN)
         };
         let news: Vec<SyncEvent> = said.into_iter().filter(is_news).cloned().collect();
-        // A message that was absent in between is news again.
+        // A message that disappears and returns is news again.
         self.events.retain(|key, last| current.contains(key) || last.at.elapsed() < AGAIN);
         let mut some: Vec<SyncEvent> = news.iter().take(MOST).cloned().collect();
         if news.len() > MOST {
@@ -119,14 +119,14 @@ impl SentEvents {
         let last = Last { message: said.message.clone(), at: Instant::now(), first, count };
         let (path, name, object) = event(cluster, said, uid, &last, now);
         match cluster.api.apply_own(&path, &name, &object).await.0 {
-            // In a missing namespace there is no object to tell of.
+            // In a missing namespace the object does not exist either.
             Err(failure) if failure.is_not_found() => {}
             result => drop(result?),
         }
         Ok((key, last))
     }
 
-    /// Keeps the status in the cluster, if it says something new. Returns a note if that fails, once.
+    /// Writes the status to the cluster if it changed. Returns a note once if that fails.
     pub async fn show(&mut self, api: &ApiClient, status: &ClusterStatus) -> Option<Problem> {
         let timeless = ClusterStatus { reported: None, next_due: None, ..status.clone() };
         let text = berth_base::status::write_status(&timeless);
@@ -185,7 +185,7 @@ impl SentEvents {
     }
 }
 
-/// Removes the status, if it is this fleet's. A failure is no problem.
+/// Removes the status if it belongs to this fleet. Ignores failures.
 pub(crate) async fn remove_status(api: &ApiClient) {
     let (path, name) = status_place(&api.identity);
     let Ok(Some(there)) = api.get(&path, &name).await else { return };

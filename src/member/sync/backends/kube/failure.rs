@@ -1,7 +1,7 @@
-//! A failed request → its meaning for the object, and a sentence for people.
+//! Explains a failed request: its meaning for the object, and a message.
 //!
-//! A server, or a webhook that it asks, may quote an object in all that it writes. Of a refused Secret berth shows only the code,
-//! and the kind of the refusal where it is one of Kubernetes' own.
+//! A server or webhook may quote an object anywhere in its answer. So for a refused Secret, berth shows only the code
+//! and the kind of the refusal, if Kubernetes has that kind.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -15,13 +15,13 @@ use crate::live::error::{innermost, one_line};
 use crate::sync::backends::BackendError;
 use berth_base::model::annotation::ON_CONFLICT;
 
-/// The start of a server's message about a manifest that does not fit its kind.
+/// The start of a server's message about a manifest that does not match its kind.
 const MISFIT_START: &str = "failed to create typed patch object";
 
-/// A part of a server's message about a value that its kind cannot have: no base64, for example.
+/// A part of a server's message about an invalid value, such as invalid base64.
 const UNREADABLE_VALUE: &str = "unable to convert unstructured object to";
 
-/// The kinds of refusals that Kubernetes has. A webhook may write any text in their place.
+/// The kinds of refusals in Kubernetes. A webhook may write any text in their place.
 const REASONS: [&str; 19] = [
     "AlreadyExists",
     "BadRequest",
@@ -44,26 +44,26 @@ const REASONS: [&str; 19] = [
     "UnsupportedMediaType",
 ];
 
-/// The fields of a Secret that may be named.
+/// The fields of a Secret that messages may name.
 const SECRET_FIELDS: [&str; 7] =
     ["apiVersion", "data", "immutable", "kind", "metadata", "stringData", "type"];
 
-/// The pause before such an object is tried again: its kind may be defined anew, though that is rare.
+/// The pause before such an object is tried again: its kind may be redefined, though rarely.
 const MISFIT_PAUSE: Duration = Duration::from_secs(300);
 
-/// A request that did not do what it was made for.
+/// A failed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     Refused(Box<Refusal>),
-    /// No answer came, so the request may have been carried out.
+    /// No answer arrived, so the request may have succeeded.
     Unreachable(String),
-    /// Berth's own rule forbids the request; the server was not asked.
+    /// A rule of berth forbids the request, which was not sent.
     Rule(String),
-    /// The object is being removed, and still there.
+    /// The object is being removed, and still exists.
     Leaving(String),
-    /// The object exists, although none was known when its creation was planned. Nothing was changed.
+    /// The object exists, although berth planned to create it. Nothing was changed.
     Exists,
-    /// Berth itself failed over it, before or after the server was asked.
+    /// Berth itself panicked, before or after the request.
     Panicked,
 }
 
@@ -83,7 +83,7 @@ pub struct Refusal {
     pub retry_after: Option<u64>,
 }
 
-/// A field that somebody else owns.
+/// A field that another manager owns.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Conflict {
     pub manager: String,
@@ -96,7 +96,7 @@ impl Failure {
     }
 
     pub fn unreadable(error: &serde_json::Error) -> Failure {
-        // The error names a place in the broken answer, never the content.
+        // The error names only a position in the answer, never its content.
         Failure::Unreachable(format!("invalid response from the server at byte {}", error.column()))
     }
 
@@ -108,11 +108,11 @@ impl Failure {
         Failure::Unreachable(innermost(error))
     }
 
-    /// Makes a failure of an error whose refusal the library has read already.
+    /// Makes a failure from an error of the library, which has already read the refusal.
     pub(crate) fn of_answer(error: &kube::Error) -> Failure {
         match error {
             kube::Error::Api(status) => Failure::refused(status.code, (**status).clone(), None),
-            // The error may quote the answer, so berth shows only its place.
+            // The error may quote the answer, so berth shows only the position.
             kube::Error::SerdeError(error) => {
                 Failure::Rule(format!("invalid response from the server at byte {}", error.column()))
             }
@@ -155,11 +155,11 @@ impl Failure {
         self.code() == 404
     }
 
-    /// Reports whether the same request may succeed in a moment.
+    /// Reports whether the same request may succeed soon.
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Failure::Unreachable(_) => true,
-            // A webhook that does not answer gives 500, too, and may answer in a moment.
+            // A webhook that does not answer also causes a 500, and may answer soon.
             Failure::Refused(refusal) => {
                 !self.is_misfit() && matches!(refusal.code, 429 | 500 | 502 | 503 | 504)
             }
@@ -176,7 +176,8 @@ impl Failure {
         refusal.retry_after.map(Duration::from_secs)
     }
 
-    /// Reports whether the manifest does not fit its kind: an unknown field, a text for a number. Servers answer 500.
+    /// Reports whether the manifest does not match its kind: an unknown field, a text for a number. Servers answer
+    /// 500.
     fn is_misfit(&self) -> bool {
         let is_misfit =
             |message: &str| [MISFIT_START, UNREADABLE_VALUE].iter().any(|part| message.contains(part));
@@ -194,7 +195,7 @@ impl Failure {
         if refusal.code == 409 { ours.map(conflict).collect() } else { Vec::new() }
     }
 
-    /// Reports whether others wrote to the object at that very moment. A failed precondition is not contention.
+    /// Reports whether others wrote to the object at the same moment. A failed precondition is not contention.
     pub(crate) fn is_contention(&self) -> bool {
         let Failure::Refused(refusal) = self else { return false };
         let is_precondition = ["uid mismatch", "recondition", "ensuring all content"]
@@ -222,7 +223,7 @@ impl Failure {
         refusal.code == 404 && refusal.message.starts_with("namespaces ")
     }
 
-    /// Describes the failure. Of a Secret nothing is quoted.
+    /// Describes the failure. Quotes nothing of a Secret.
     pub fn words(&self, is_secret: bool) -> String {
         match self {
             Failure::Rule(message) | Failure::Leaving(message) => message.clone(),
@@ -249,7 +250,7 @@ impl Failure {
     }
 }
 
-/// Describes the misfit of a manifest and its kind. Of a Secret only fields are named.
+/// Describes the mismatch of a manifest and its kind. For a Secret, names only fields.
 fn misfit_words(message: &str, is_secret: bool) -> String {
     let faults = match message.split_once(MISFIT_START) {
         Some((_, faults)) => faults.split_once("): ").map_or(faults, |(_, faults)| faults),
@@ -263,7 +264,8 @@ fn misfit_words(message: &str, is_secret: bool) -> String {
     };
     let faults = faults.trim_start_matches("errors:").trim();
     let hint = "correct the manifest: berth rarely retries it until it changes";
-    // The server's own message names fields of the manifest. One of a webhook begins otherwise, and may hold anything.
+    // The server's own message names fields of the manifest. A webhook's message begins differently and may contain
+    // anything.
     let is_of_server = message.starts_with(MISFIT_START);
     let fields = || {
         let is_field = |word: &&str| word.starts_with('.') && word.ends_with(':');
@@ -277,7 +279,7 @@ fn misfit_words(message: &str, is_secret: bool) -> String {
     format!("the API server refuses it: the manifest does not match its kind{about}; {hint}")
 }
 
-/// Returns the fields of a Secret to which these paths lead. A path below may hold anything.
+/// Returns the fields of a Secret that contain these paths. Only fields are named, since a path may contain anything.
 fn secret_fields<'p>(paths: impl Iterator<Item = &'p str>) -> Vec<&'static str> {
     let named: BTreeSet<&str> = paths.map(first_field).collect();
     SECRET_FIELDS.into_iter().filter(|field| named.contains(field)).collect()

@@ -1,7 +1,7 @@
-//! Paths into objects: JSON pointers of what a member keeps, and fields as a server names them.
+//! Paths into objects: JSON pointers to fields that a member keeps, and fields in a server's notation.
 //!
-//! Pure. `*` in a pointer stands for every item of a list; items of two lists are the same if what tells
-//! them apart is. What is zero counts as not set.
+//! Pure. `*` in a pointer stands for every item of a list; items of two lists match by their identifying fields. Zero
+//! values count as unset.
 
 use serde_json::Value as Json;
 
@@ -14,8 +14,8 @@ pub fn pointers(text: &str) -> Vec<Vec<String>> {
     text.split(',').filter_map(parts).collect()
 }
 
-/// Reports whether a member keeps this value: single values only. Mappings and lists keep other items by
-/// themselves.
+/// Reports whether a member keeps this value. Only single values are kept; mappings and lists keep their members one
+/// by one.
 fn is_kept(value: &Json) -> bool {
     match value {
         Json::Null | Json::Bool(false) | Json::Array(_) | Json::Object(_) => false,
@@ -112,12 +112,12 @@ pub(crate) fn is_same_item(one: &Json, other: &Json) -> bool {
     }
 }
 
-/// Removes what a server calls by a path like `.spec.containers[name="web"].image`. True if it was there.
+/// Removes the field at a server's path, such as `.spec.containers[name="web"].image`. Returns true if it existed.
 pub fn remove(object: &mut Json, path: &str) -> bool {
     match object {
         Json::Object(map) => {
             let Some(rest) = path.strip_prefix('.') else { return false };
-            // Keys may hold dots and brackets, so the longest key that fits is taken.
+            // Keys may contain dots and brackets, so the longest matching key is used.
             let fits = |key: &&String| {
                 rest.strip_prefix(key.as_str())
                     .is_some_and(|after| after.is_empty() || after.starts_with(['.', '[']))

@@ -1,6 +1,6 @@
-//! The hand-over that comes before a write: whose fields become berth's, and which fields go because of it.
+//! The hand-over before a write: whose fields become berth's, and which fields are removed as a result.
 //!
-//! Pure. The trial and the write follow the same hand-over, so that a trial shows all that a write removes.
+//! Pure. A dry run and the write use the same hand-over, so a dry run shows everything that the write removes.
 
 use serde_json::{Value as Json, json};
 
@@ -17,14 +17,14 @@ pub(crate) struct HandOver {
     /// `metadata.managedFields` as berth writes it before an apply.
     entries: Vec<Json>,
     manager: String,
-    /// The object becomes berth's by it.
+    /// The object becomes berth's.
     is_take_over: bool,
     /// Earlier appliers whose fields become berth's.
     pub from: Vec<String>,
 }
 
 impl HandOver {
-    /// Returns the hand-over that a live object needs, if it needs one. Berth releases the fields in `leaving`.
+    /// Returns the hand-over that a live object needs, if any. Berth releases the fields in `leaving`.
     pub fn of(
         live: &Json,
         identity: &Identity,
@@ -41,7 +41,7 @@ impl HandOver {
         Some(HandOver { entries, manager: identity.manager.clone(), is_take_over: !owned, from })
     }
 
-    /// Returns the operations that carry the hand-over out on the object as it was seen.
+    /// Returns the operations that carry out the hand-over on this version of the object.
     pub fn operations(&self, live: &Json) -> Json {
         let version = live.pointer("/metadata/resourceVersion").cloned().unwrap_or_default();
         let mut operations = vec![
@@ -55,7 +55,7 @@ impl HandOver {
         }
         let owners = live.pointer("/metadata/ownerReferences").and_then(Json::as_array);
         if let Some(owners) = owners.filter(|owners| self.is_take_over && owners.iter().any(is_of_a_hub)) {
-            // The removal of an earlier hub's record would take the object along.
+            // Removing an earlier hub's record would delete the object.
             let rest: Vec<&Json> = owners.iter().filter(|owner| !is_of_a_hub(owner)).collect();
             operations.push(json!({"op": "replace", "path": "/metadata/ownerReferences", "value": rest}));
         }
@@ -72,8 +72,8 @@ impl HandOver {
         format!("took over the fields of {}{removed}", quoted(&from))
     }
 
-    /// Removes from an object the fields that go when `wanted` is applied after the hand-over: those that an
-    /// earlier applier had set, and that nobody else owns. Returns their paths.
+    /// Removes the fields that disappear when `wanted` is applied after the hand-over: an earlier applier set them,
+    /// and nobody else owns them. Returns their paths.
     pub(crate) fn remove_gone(&self, object: &mut Json, wanted: &Json) -> Vec<String> {
         let nothing = json!({});
         let mut own = nothing.clone();
@@ -97,8 +97,8 @@ impl HandOver {
     }
 }
 
-/// Removes what `own` names and neither `wanted` has nor `others` own, as a server does at an apply. Returns
-/// the paths of what it removed.
+/// Removes the fields in `own` that are neither in `wanted` nor in `others`, as a server does at an apply. Returns
+/// their paths.
 fn remove_unowned(
     object: &mut Json,
     wanted: Option<&Json>,
@@ -141,7 +141,7 @@ fn remove_unowned(
     gone
 }
 
-/// Returns the operations that give a live object the content of another form, its metadata for people included.
+/// Returns the operations that give a live object the content of another form, including labels and annotations.
 pub(crate) fn content_operations(live: &Json, after: &Json) -> Json {
     let mut operations = Vec::new();
     let mut compare = |live: &Json, after: &Json, at: &str, skipped: &[&str]| {
@@ -162,7 +162,7 @@ pub(crate) fn content_operations(live: &Json, after: &Json) -> Json {
     json!(operations)
 }
 
-/// Returns the name of a list item: `k:{"name":"web"}` is `web`.
+/// Returns the name in a list item's key: `web` for `k:{"name":"web"}`.
 fn item_name(key: &str) -> String {
     let shown = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let (_, text) = key.split_once(':').unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Berth's names in a cluster: the manager of fields, the label of its objects, and the parent object.
+//! Berth's names in a cluster: its field manager, the label of its objects, and the parent object.
 //!
-//! Follows the ApplySet convention: the label is written with each object, so that no crash can part an object
-//! from its owner and no inventory can grow too large. A copied label owns nothing: berth must also be among
-//! the object's managers.
+//! Follows the ApplySet convention. The label is written with each object, so no crash separates an object from its
+//! owner, and no inventory grows too large. A copied label does not make an owner: berth must also be among the
+//! object's managers.
 
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
@@ -22,14 +22,14 @@ pub(crate) const GROUP_KINDS: &str = "applyset.kubernetes.io/contains-group-kind
 /// The annotation of `kubectl apply`.
 pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Managers of people who applied whole objects before berth did.
+/// Managers used by people who applied whole objects before berth did.
 const LEGACY: [&str; 2] = ["kubectl-client-side-apply", "before-first-apply"];
 /// The manager of KubeFleet's agent.
 const LEGACY_KUBEFLEET: &str = "work-api-agent";
-/// The managers of KubeFed. Others have these names, too, so they count only on objects that KubeFed has marked.
+/// The managers of KubeFed. Other programs use these names too, so they count only on objects with KubeFed's label.
 const LEGACY_KUBEFED: [&str; 2] = ["controller-manager", "hyperfed"];
 
-/// The names under which berth works for one fleet.
+/// Berth's names for one fleet.
 #[derive(Clone, Debug)]
 pub struct Identity {
     pub manager: String,
@@ -56,7 +56,7 @@ impl Identity {
         format!("/api/v1/namespaces/{}/configmaps", self.namespace)
     }
 
-    /// Reports whether an object is the parent itself, which no folder may hold.
+    /// Reports whether an object is the parent itself, which no folder may contain.
     pub(crate) fn is_parent(&self, id: &ObjectId) -> bool {
         *id == self.parent_id()
     }
@@ -69,12 +69,12 @@ impl Identity {
         format!("{PART_OF}={}", self.set)
     }
 
-    /// Reports whether an object is berth's: by label and by manager.
+    /// Reports whether berth owns an object: it has the label, and berth is one of its managers.
     pub fn owns(&self, object: &Json) -> bool {
         part_of(object) == Some(&self.set) && managed_fields::applied_by(object, &self.manager).is_some()
     }
 
-    /// Returns a wanted object as it is sent: without the server's fields, with the label and the hash.
+    /// Returns a wanted object as berth sends it: without the server's fields, with the label and the hash.
     pub fn payload(&self, desired: &Desired, hash: &str) -> Json {
         let mut object = stored_shape::as_kept(desired.object());
         let Some(map) = object.as_object_mut() else { return object };
@@ -95,7 +95,8 @@ impl Identity {
         object
     }
 
-    /// Names what was applied. Keyed, so that equal contents in two fleets do not look equal.
+    /// Returns the hash of the applied bytes. Keyed by fleet, so that equal contents in two fleets have different
+    /// hashes.
     pub fn hash(&self, bytes: &[u8]) -> String {
         let mut hasher = Sha256::new();
         hasher.update(self.set.as_bytes());
@@ -104,7 +105,7 @@ impl Identity {
         base64::encode_name(&hasher.finalize())
     }
 
-    /// Returns the parent object as it is sent.
+    /// Returns the parent object as berth sends it.
     pub(crate) fn parent_object(&self, record: &Record, kinds: &str, version: Option<&str>) -> Json {
         let mut object = json!({
             "apiVersion": "v1",
@@ -152,7 +153,7 @@ pub(crate) fn part_of(object: &Json) -> Option<&String> {
     }
 }
 
-/// Returns a kind as the convention writes it, `Deployment.apps`.
+/// Returns a kind in the convention's notation, `Deployment.apps`.
 pub(crate) fn group_kind(group: &str, kind: &str) -> String {
     if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") }
 }
@@ -161,7 +162,7 @@ pub(crate) fn group_kind_of(id: &ObjectId) -> String {
     group_kind(&id.group, &id.kind)
 }
 
-/// Returns the group and the kind of such a name.
+/// Splits `Deployment.apps` into group and kind.
 pub(crate) fn parse_group_kind(name: &str) -> (&str, &str) {
     let (kind, group) = name.split_once('.').unwrap_or((name, ""));
     (group, kind)
@@ -175,7 +176,7 @@ fn put(metadata: &mut Map<String, Json>, key: &str, name: &str, value: &str) {
     map[name] = json!(value);
 }
 
-/// The longest name of a manager that servers take.
+/// The longest name of a field manager that servers accept.
 const LONGEST_MANAGER: usize = 128;
 
 fn shortened(name: &str) -> String {
@@ -186,7 +187,7 @@ fn shortened(name: &str) -> String {
     format!("berth/{}", base64::encode_name(&Sha256::digest(name.as_bytes())))
 }
 
-/// Returns a valid object name for a fleet: with the fleet's own name, if that is valid.
+/// Returns a valid object name for a fleet: the fleet's own name, if that is valid.
 pub(crate) fn object_name(fleet: &str) -> String {
     let fine = |it: char| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '-';
     let plain =

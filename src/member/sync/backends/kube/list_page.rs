@@ -1,4 +1,4 @@
-//! One page of a list, handed on object by object: never is more than one of them in memory as values.
+//! Reads one page of a list object by object, so that only one of them is in memory as a parsed value.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(crate) struct PageMetadata {
     pub token: Option<String>,
 }
 
-/// Reads a page, and hands on its objects.
+/// Reads a page and passes each object to `each`.
 pub(crate) fn read(bytes: &[u8], each: &mut dyn FnMut(Json)) -> Result<PageMetadata, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let metadata = Page(each).deserialize(&mut reader)?;

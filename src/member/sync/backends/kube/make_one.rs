@@ -1,4 +1,4 @@
-//! The creation of one missing object, which changes no object that is there.
+//! Creates one missing object without changing an existing one.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use super::identity::Identity;
 use super::managed_fields;
 use super::removal::release;
 
-/// The version that a missing object is made with. No object has it: versions begin with the first write of a cluster.
+/// The version in a request to create. No object has it, because versions begin with the first write in a cluster.
 const NO_VERSION: &str = "1";
 
-/// The number of attempts to make an object that others make and remove, or of which a quota is busy.
+/// The number of attempts if others create and remove the object, or its quota is busy.
 const ATTEMPTS_TO_MAKE: u32 = 5;
 
-/// The pause between two of them.
+/// The pause between these attempts.
 const PAUSE_TO_MAKE: Duration = Duration::from_millis(200);
 
 impl ApplyJob {
-    /// Makes a missing object, and changes none: an apply that names a version which no object has is carried out only
-    /// where there is no object.
+    /// Creates a missing object and changes no existing one: an apply that names a version succeeds only on an object
+    /// of that version, or if there is no object.
     pub(crate) async fn make(&self, api: &ApiClient) -> Result<ApplyResult, Failure> {
         let mut object = self.payload();
         object["metadata"]["resourceVersion"] = json!(NO_VERSION);
@@ -50,14 +50,14 @@ impl ApplyJob {
             match api.send(&self.path, &self.id.name, Action::Get).await {
                 Ok(answer) => {
                     let live: Json = answer.read()?;
-                    // An earlier attempt, whose answer was lost, made the object.
+                    // An earlier attempt created the object, and its answer was lost.
                     let is_made = api.identity.owns(&live)
                         && self.is_intact(&live, &api.identity)
                         && leaving(&live).is_none();
                     let made = ApplyResult { created: true, answer: Some(answer), ..ApplyResult::default() };
                     return if is_made { Ok(made) } else { Err(Failure::Exists) };
                 }
-                // The object has gone again, or the server was busy with something else, as with a quota.
+                // The object was removed again, or the server was busy, as with a quota.
                 Err(failure) if failure.is_not_found() => {}
                 Err(failure) => return Err(failure),
             }
@@ -66,13 +66,13 @@ impl ApplyJob {
         }
     }
 
-    /// Reports whether the object is as this very payload made it.
+    /// Reports whether the object is exactly as this payload created it.
     fn is_intact(&self, live: &Json, identity: &Identity) -> bool {
         let own = managed_fields::applied_by(live, &identity.manager);
         self.was_applied_to(live) && own.is_some_and(|own| managed_fields::covers(own, &self.payload()))
     }
 
-    /// Releases an object that was there all the same: a server that extends the API may not heed versions.
+    /// Releases an object that existed after all: a server that extends the API may ignore versions.
     async fn check_made(&self, api: &ApiClient, applied: ApplyResult) -> Result<ApplyResult, Failure> {
         if applied.created || self.take_over {
             return Ok(applied);
@@ -83,7 +83,7 @@ impl ApplyJob {
             .map(|(manager, _)| manager)
             .filter(|manager| *manager != api.identity.manager)
             .collect();
-        // An earlier attempt, whose answer was lost, made the object, and then others changed it.
+        // An earlier attempt created the object, its answer was lost, and then others changed the object.
         if others.is_empty() || (answer.again && managed_fields::is_maker(&object, &api.identity.manager)) {
             return Ok(applied);
         }

@@ -1,8 +1,8 @@
-//! `metadata.managedFields`: the owners of an object's fields, and changes of them.
+//! The owners of an object's fields (`metadata.managedFields`), and changes to them.
 //!
-//! Pure. Once somebody else has set a field, it is no longer berth's; an object whose wanted fields are all
-//! berth's is as it was applied. Fields that berth releases are handed to a keeper first: a server removes
-//! fields without an owner.
+//! Pure. Once somebody else sets a field, berth no longer owns it. If berth owns all wanted fields, the object is as
+//! berth applied it. A server removes fields without an owner, so berth hands the fields that it releases to a
+//! keeper.
 
 use serde_json::{Map, Value as Json, json};
 
@@ -11,7 +11,7 @@ pub(crate) fn applied_by<'a>(object: &'a Json, manager: &str) -> Option<&'a Json
     entries(object)?.iter().find(|entry| is_apply(entry, manager))?.get("fieldsV1")
 }
 
-/// Returns all managers of fields, those of the status aside.
+/// Returns all field managers except those of the status.
 pub fn managers(object: &Json) -> impl Iterator<Item = (&str, &str)> {
     let entries = entries(object).map(Vec::as_slice).unwrap_or_default();
     let own = entries.iter().filter(|entry| text(entry, "subresource").is_empty());
@@ -32,7 +32,7 @@ fn is_apply(entry: &Json, manager: &str) -> bool {
         && text(entry, "subresource").is_empty()
 }
 
-/// Returns the entries of all other managers. A server heeds an empty list only as a list of one empty entry.
+/// Returns the entries of all other managers. A server ignores an empty list, so an empty result has one empty entry.
 pub fn without(object: &Json, names: &[&str]) -> Vec<Json> {
     let all = entries(object).map(Vec::as_slice).unwrap_or_default();
     let rest: Vec<Json> =
@@ -40,7 +40,7 @@ pub fn without(object: &Json, names: &[&str]) -> Vec<Json> {
     if rest.is_empty() { vec![json!({})] } else { rest }
 }
 
-/// Reports whether a manager applied its fields at the object's creation, and never since.
+/// Reports whether a manager applied its fields when the object was created, and never since.
 pub(crate) fn is_maker(object: &Json, manager: &str) -> bool {
     let own = entries(object).into_iter().flatten().find(|entry| is_apply(entry, manager));
     let made = object.pointer("/metadata/creationTimestamp").and_then(Json::as_str);
@@ -74,7 +74,7 @@ pub(crate) fn is_nothing(value: &Json) -> bool {
 
 fn covers_value(owned: &Json, wanted: &Json) -> bool {
     let Some(owned) = owned.as_object() else { return false };
-    // The whole value is owned, with all its fields.
+    // The manager owns the whole value with all its fields.
     if owned.is_empty() {
         return true;
     }
@@ -96,7 +96,7 @@ pub(crate) fn is_key_of(key: &str, item: &Json) -> bool {
     }
     let Some(key) = key.strip_prefix("k:") else { return false };
     let Ok(Json::Object(key)) = serde_json::from_str::<Json>(key) else { return false };
-    // A key that the item leaves out has its default value.
+    // A key field that the item omits has its default value.
     key.iter().all(|(name, value)| item.get(name).is_none_or(|own| own == value))
 }
 
@@ -106,13 +106,13 @@ pub(crate) struct Rearrange<'a> {
     pub manager: &'a str,
     /// The manager of fields that berth releases.
     pub keeper: &'a str,
-    /// Earlier appliers, whose fields become berth's.
+    /// Earlier appliers whose fields become berth's.
     pub legacy: &'a [&'a str],
     /// Paths of fields that berth releases; `*` stands for every item of a list.
     pub leaving: &'a [Vec<String>],
 }
 
-/// Returns the entries as they should be before berth applies; `None` if they need no change.
+/// Returns the entries that the object needs before berth applies it. `None` if they need no change.
 pub(crate) fn rearranged(object: &Json, how: &Rearrange<'_>) -> Option<Vec<Json>> {
     let entries = entries(object)?;
     let is_legacy = |entry: &Json| {
@@ -177,7 +177,7 @@ fn merge(into: &mut Json, from: &Json) {
     }
 }
 
-/// Takes a path out of owned fields; what was there comes back in its place in a tree of its own.
+/// Removes a path from owned fields. Returns the removed part in a tree of its own.
 fn take(fields: &mut Json, path: &[String]) -> Option<Json> {
     let (first, rest) = path.split_first()?;
     let map = fields.as_object_mut()?;
@@ -193,7 +193,7 @@ fn take(fields: &mut Json, path: &[String]) -> Option<Json> {
         } else {
             let own = map.get_mut(&key);
             let found = own.and_then(|own| take(own, rest));
-            // An emptied entry is owned no longer, unless it was named itself.
+            // An entry without fields owns nothing, unless the path named it.
             if map.get(&key).and_then(Json::as_object).is_some_and(Map::is_empty) && found.is_some() {
                 map.remove(&key);
             }

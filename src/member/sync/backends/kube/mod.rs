@@ -1,21 +1,22 @@
 //! A Kubernetes cluster as the backend: server-side apply, with an ApplySet of berth's objects.
 //!
-//! - `session` holds all that is known of a cluster, from `settings` on; `tracked_object` of one object, as of the
-//!   present sync.
-//! - Requests: [`access`](crate::live::access) connects, `connection` keeps what follows, `api_client` sends,
-//!   `failure` explains errors, `served_kinds` and `list_rights` know the server's kinds.
+//! - `session` holds all knowledge of a cluster, built from `settings`; `tracked_object` holds one object's state in
+//!   the present sync.
+//! - Requests: [`access`](crate::live::access) connects, `connection` holds the client and the served kinds,
+//!   `api_client` sends, `failure` explains errors, `served_kinds` and `list_rights` know the server's kinds.
 //! - Ownership: `identity` names berth in the cluster; `managed_fields`, `handover`, `field_paths` and
 //!   `unmanaged_fields` read and change the owners of fields; `stored_shape` is a server's form of an object.
 //! - Reading: `watching` follows the owned objects; `survey` reads them, `unseen_kinds` keeps those that cannot be
-//!   read, `compare` judges them with `altered_fields`, `dry_run` tries those that are not as wanted for certain; `drift` decides about
-//!   changes made by others.
-//! - Writing: `apply_one` applies one object, `make_one` a missing one, `batches` all of a stage; `applyset_parent`
-//!   keeps the record, a [`ClusterLease`] lets only one syncer write, `retries` schedules what failed, `deadlines` ends
-//!   what takes too long, `preview` shows writes beforehand, `events` tells people.
-//! - [`neighbour`] is a backend of its own: a cluster whose folder another program applies.
+//!   read, `compare` and `altered_fields` judge them, and `dry_run` tries those that may differ from their wanted
+//!   form; `drift` decides about changes made by others.
+//! - Writing: `apply_one` applies one object, `make_one` creates a missing one, `batches` handles a stage;
+//!   `applyset_parent` keeps the record, a [`ClusterLease`] allows only one syncer to write, `retries` schedules
+//!   failed objects, `deadlines` limits the time of objects, `preview` shows writes beforehand, `events` reports to
+//!   people.
+//! - [`neighbour`] is a separate backend: a cluster whose folder another program applies.
 //!
-//! Berth changes and removes only its own objects, a removal names the very object that was seen, and one
-//! object's failure stops no other.
+//! Berth changes and removes only its own objects. A removal names the UID of the object that was seen. One object's
+//! failure stops no other.
 
 mod altered_fields;
 mod api_client;
@@ -84,7 +85,7 @@ pub use settings::Settings;
 pub use suspension::suspend;
 pub use tenant::Tenant;
 
-/// Returns the name of the parent object, which an installed syncer uses for its own objects, too.
+/// Returns the name of the parent object. An installed syncer uses it for its own objects too.
 pub fn record_name(fleet: &str) -> String {
     identity::object_name(fleet)
 }
@@ -106,9 +107,9 @@ impl fmt::Debug for KubeBackend {
 }
 
 impl KubeBackend {
-    /// Reads the credentials. Whether the server answers shows with the first question.
+    /// Reads the credentials. The first request shows whether the server answers.
     pub fn connect(settings: &Settings) -> Result<KubeBackend, LiveError> {
-        // Watches run between syncs, beside the thread of the syncs.
+        // Watches run between syncs, on a worker thread.
         let ApiSession { runtime, server } = ApiSession::open_with_worker(&settings.access)?;
         let identity = Identity::new(&settings.fleet, &settings.namespace);
         let keep = |lease: Lease| {

@@ -1,4 +1,4 @@
-//! The member's own overrides that are kept in the cluster: ConfigMaps and Secrets of berth's namespace.
+//! Local overrides in the cluster: ConfigMaps and Secrets in berth's namespace.
 
 use kube::api::ListParams;
 use serde_json::Value as Json;
@@ -11,7 +11,7 @@ use berth_base::model::ObjectId;
 /// An object, or the reason why it cannot be read.
 type Found = (ObjectId, Result<Json, String>);
 
-/// Reads the objects that hold overrides.
+/// Reads the objects with overrides.
 #[derive(Debug)]
 pub(crate) struct OverrideReader {
     pub sources: Vec<OverrideObjects>,
@@ -32,7 +32,7 @@ impl OverrideReader {
                 ObjectChoice::Named(name) => vec![named(api, source, &path, name).await],
                 ObjectChoice::Labelled(label) => match labelled(api, source, &path, label).await {
                     Ok(found) => {
-                        // Somebody removed the missing object, or its label.
+                        // The missing objects were removed, or lost their label.
                         let ids: Vec<ObjectId> = found.iter().map(|(id, _)| id.clone()).collect();
                         self.last_good.keep(source, &ids);
                         found

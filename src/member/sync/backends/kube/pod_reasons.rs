@@ -1,4 +1,4 @@
-//! The reason why an object is not healthy, from its pods: the first one that a person would look for.
+//! Finds the reason why an object is unhealthy in its pods: the first one that a person would look for.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,26 +11,26 @@ use super::connection::Connection;
 use crate::live::concurrency::{Panicked, each};
 use berth_base::model::ObjectId;
 
-/// The number of pods looked at.
+/// The number of pods read.
 const MOST_PODS: u32 = 50;
 
-/// The number of objects asked about in one sync, or while their answers are good.
+/// The number of objects whose pods are read in one sync, or while their reasons are cached.
 const MOST_OBJECTS: usize = 20;
 
-/// For how long an answer is good where syncs follow each other.
+/// The time for which a reason is cached between syncs.
 const GOOD_FOR: Duration = Duration::from_secs(30);
 
-/// Cache: the reason that each object's pods give, and when they were asked.
+/// Cache: the reason from each object's pods, and the moment it was read.
 #[derive(Debug, Default)]
 pub(crate) struct PodReasons(BTreeMap<ObjectId, (Instant, Option<String>)>);
 
 impl PodReasons {
-    /// Begins a sync. Answers of the last one are good for a while if objects are followed in between.
+    /// Begins a sync. Reasons of the last sync stay valid for a while if objects are followed in between.
     pub fn begin(&mut self, is_followed: bool) {
         self.0.retain(|_, (asked, _)| is_followed && asked.elapsed() < GOOD_FOR);
     }
 
-    /// Returns the reasons that the pods of these objects give. Each object has the label selector of its pods.
+    /// Returns the reasons from the pods of these objects, each given with the label selector of its pods.
     pub async fn of(
         &mut self,
         cluster: &Connection,
@@ -48,7 +48,7 @@ impl PodReasons {
     }
 }
 
-/// Asks for the pods that a label selector selects. Returns the reason that they give.
+/// Reads the selected pods. Returns the reason why one of them does not run.
 async fn ask(api: &ApiClient, id: &ObjectId, selector: &str) -> Option<String> {
     let path = format!("/api/v1/namespaces/{}/pods", id.namespace);
     let label_selector = Some(selector.to_owned());
@@ -65,7 +65,7 @@ pub fn selector_of(object: &Json) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Returns the reason that keeps a pod from running.
+/// Returns the reason why a pod does not run.
 fn reason_of(pod: &Json) -> Option<String> {
     let name = pod.pointer("/metadata/name")?.as_str()?;
     let list = |at: &str| pod.pointer(at).and_then(Json::as_array).into_iter().flatten();

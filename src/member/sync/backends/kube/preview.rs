@@ -1,4 +1,4 @@
-//! The effect of writes, shown before they happen.
+//! Shows the effect of writes before they happen.
 
 use std::sync::Arc;
 
@@ -21,13 +21,13 @@ impl ClusterSession {
             }
         }
         let api = self.connection.acting();
-        // Nothing marks the values that came from a Secret's override, so no preview is shown, before or after it.
+        // Values from a Secret's override cannot be distinguished from others, so such an object has no preview.
         jobs.retain(|(_, job)| !job.secret || job.id.is_secret());
         let trials = jobs.iter().map(|(_, job)| try_one(job, &api));
         let tried = each(self.connection.at_once, trials).await;
         let mut previews: Vec<Option<Preview>> = batch.iter().map(|_| None).collect();
         for ((index, job), result) in jobs.into_iter().zip(tried) {
-            // If nothing can be tried yet, the wanted form is shown.
+            // If a dry run is impossible now, the wanted form is shown.
             let (before, after) = result.unwrap_or_default();
             let after = after.unwrap_or_else(|| job.payload());
             let before = before.or(job.live);
@@ -41,7 +41,7 @@ impl ClusterSession {
     }
 }
 
-/// Returns an object before a write, and after it where that can be tried.
+/// Returns an object before a write, and after it if a dry run is possible.
 async fn try_one(job: &ApplyJob, api: &ApiClient) -> Result<(Option<Arc<Json>>, Option<Json>), Failure> {
     let before = match &job.live {
         None if job.is_older() => api.get(&job.path, &job.id.name).await?.map(Arc::new),

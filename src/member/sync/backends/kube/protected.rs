@@ -1,12 +1,12 @@
-//! Objects that berth must not remove, whoever approves it: namespaces that the cluster itself needs, and
-//! objects with an owner.
+//! Objects that berth must not remove even with an approval: namespaces that the cluster needs, and objects with an
+//! owner.
 
 use serde_json::Value as Json;
 
 use crate::sync::plan::{HoldReason, is_namespace};
 use berth_base::model::ObjectId;
 
-/// Names of namespaces; one that ends with `*` means all that begin so.
+/// Names of namespaces; a name that ends with `*` is a prefix.
 #[derive(Clone, Debug, Default)]
 pub struct Protected(Vec<String>);
 
@@ -34,7 +34,7 @@ impl Protected {
     }
 }
 
-/// Reports whether the object has an owner, which takes it along.
+/// Reports whether the object has an owner, whose removal also removes the object.
 pub(crate) fn has_owner(object: &Json) -> bool {
     let owners = object.pointer("/metadata/ownerReferences").and_then(Json::as_array);
     owners.is_some_and(|owners| !owners.is_empty())

@@ -1,4 +1,4 @@
-//! The end of one object: the options of its removal, and its release.
+//! Removes or releases one object.
 
 use kube::api::{DeleteParams, PatchParams, Preconditions, PropagationPolicy};
 use serde_json::{Value as Json, json};
@@ -9,10 +9,10 @@ use super::managed_fields;
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::{self, DELETE_OPTIONS};
 
-/// The number of attempts to release an object that others write meanwhile.
+/// The number of attempts to release an object that others keep writing.
 const ATTEMPTS: u32 = 5;
 
-/// Makes an object nobody's: takes off the label, berth's annotations and its ownership of fields, and nothing else.
+/// Releases an object: removes the label, berth's annotations and its ownership of fields, and nothing else.
 pub async fn release(api: &ApiClient, path: &str, id: &ObjectId, uid: Option<&Json>) -> Result<(), Failure> {
     let annotations: serde_json::Map<String, Json> =
         annotation::ALL.iter().map(|name| ((*name).to_owned(), Json::Null)).collect();
@@ -32,7 +32,7 @@ pub async fn release(api: &ApiClient, path: &str, id: &ObjectId, uid: Option<&Js
         let params = PatchParams { field_manager: Some(identity.keeper.clone()), ..PatchParams::default() };
         match api.send(path, &id.name, Action::Merge(&params, &patch)).await {
             Err(failure) if failure.is_not_found() => return Ok(()),
-            // Somebody wrote it meanwhile.
+            // Somebody else wrote the object meanwhile.
             Err(failure) if failure.code() == 409 => {}
             result => return result.map(drop),
         }
@@ -40,7 +40,7 @@ pub async fn release(api: &ApiClient, path: &str, id: &ObjectId, uid: Option<&Js
     Err(Failure::rule("it changes too often"))
 }
 
-/// Returns the options of a removal: in the background by default, and of the very object that was seen.
+/// Returns the options of a removal: in the background by default, and only of the object with this UID.
 pub(crate) fn delete_params(options: Option<&str>, uid: String) -> Result<DeleteParams, Failure> {
     let mut params = DeleteParams {
         preconditions: Some(Preconditions { uid: Some(uid), resource_version: None }),

@@ -1,4 +1,4 @@
-//! Failed and obstructed objects, and the moments of their next tries.
+//! Failed and obstructed objects, and the times of their next tries.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use berth_base::model::ObjectId;
 /// Pauses after an object failed.
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(2), Duration::from_secs(300));
 
-/// The longest pause before berth looks whether an obstacle is still in the way.
+/// The longest pause before berth checks whether an obstacle is still there.
 const LONGEST_OBSTACLE_PAUSE: Duration = Duration::from_secs(60);
 
 /// The failure of an object in one form.
@@ -19,7 +19,7 @@ const LONGEST_OBSTACLE_PAUSE: Duration = Duration::from_secs(60);
 pub(crate) struct Setback {
     pub hash: Arc<str>,
     pub message: String,
-    /// The live object in its way.
+    /// The live object that is the obstacle.
     pub found: Option<Live>,
     /// The pause that the server asks for.
     pause: Option<Duration>,
@@ -27,7 +27,7 @@ pub(crate) struct Setback {
 }
 
 impl Setback {
-    /// A failed request, and the live object as the failure shows it.
+    /// A failed request, with the live object that the failure showed.
     pub fn failed(hash: Arc<str>, message: &str, pause: Option<Duration>, found: Option<Live>) -> Setback {
         Setback { hash, message: message.to_owned(), found, pause, longest_pause: Duration::MAX }
     }
@@ -52,7 +52,7 @@ struct Retry {
 pub(crate) struct Retries(BTreeMap<ObjectId, Retry>);
 
 impl Retries {
-    /// Notes a failure, so that the object is not tried again at once. Returns the moment of the next try.
+    /// Records a failure and schedules the next try. Returns its moment.
     pub(crate) fn put_off(&mut self, id: &ObjectId, setback: Setback) -> Instant {
         let before = self.0.get(id).filter(|retry| retry.setback.hash == setback.hash);
         let failures = before.map_or(0, |retry| retry.failures.min(30)) + 1;
@@ -62,7 +62,7 @@ impl Retries {
         at
     }
 
-    /// Returns the failure of an object that must not be tried now.
+    /// Returns the failure of an object whose pause is not over.
     pub fn pending(&self, id: &ObjectId, hash: &Arc<str>) -> Option<&Setback> {
         let retry = self.0.get(id).filter(|retry| retry.setback.hash == *hash && Instant::now() < retry.at);
         retry.map(|retry| &retry.setback)

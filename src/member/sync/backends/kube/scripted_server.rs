@@ -1,4 +1,4 @@
-//! The server's side of a request, for tests that answer by a script.
+//! Server functions for tests with scripted answers.
 
 use std::io::{BufRead as _, BufReader};
 use std::net::TcpStream;

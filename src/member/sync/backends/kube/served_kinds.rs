@@ -1,5 +1,4 @@
-//! The kinds that an API server serves, and the paths of their objects. Asked once, and again when a kind is
-//! missing.
+//! The kinds that an API server serves, and the paths of their objects. Read once, and again when a kind is missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,23 +19,23 @@ pub(crate) struct ServedKind {
     pub managed: bool,
 }
 
-/// Every kind, its versions in the order the server prefers.
+/// Every kind, with its versions in the server's order of preference.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ServedKinds {
     served: BTreeMap<(String, String), Vec<ServedKind>>,
-    /// Groups whose own server does not answer, so that their kinds are not known.
+    /// Groups whose own server does not answer, so that their kinds are unknown.
     away: BTreeSet<String>,
 }
 
 impl ServedKinds {
-    /// Asks the server: with two requests, or with one for each group if the server is too old for that.
+    /// Asks the server: with two requests, or with one per group if the server is too old for that.
     pub async fn ask(client: &Client) -> Result<ServedKinds, Failure> {
-        // One after the other: a second connection takes longer to open than the first one to answer.
+        // Sent one after the other, because opening a second connection takes longer than the first answer.
         let core = patiently(|| client.list_core_api_versions_aggregated()).await;
         let groups = patiently(|| client.list_api_groups_aggregated()).await;
         let (core, groups) = match (core, groups) {
             (Ok(core), Ok(groups)) if !core.items.is_empty() => (core, groups),
-            // An unknown kind must not look like a missing one.
+            // A kind must not count as missing only because a request failed.
             (Err(failure), _) | (_, Err(failure)) if failure.may_pass() => return Err(failure),
             _ => return ServedKinds::ask_each(client).await,
         };
@@ -81,7 +80,7 @@ impl ServedKinds {
             let list = match list {
                 Ok(list) => list,
                 Err(failure) if failure.may_pass() && failure.code() != 503 => return Err(failure),
-                // An aggregated API whose server is down takes only its own group with it.
+                // An aggregated API whose server is down only makes its own group unavailable.
                 Err(_) => {
                     kinds.away.insert(group);
                     continue;
@@ -114,13 +113,13 @@ impl ServedKinds {
         self.served.get(&(group.to_owned(), kind.to_owned()))?.first()
     }
 
-    /// Reports whether a kind is served that is named as in `Deployment.apps`.
+    /// Reports whether a kind is served, by its name as in `Deployment.apps`.
     pub fn serves(&self, name: &str) -> bool {
         let (group, kind) = parse_group_kind(name);
         self.preferred(group, kind).is_some()
     }
 
-    /// Reports whether the server of a group does not answer, so that the group may have further kinds.
+    /// Reports whether the group's server does not answer, so that it may have unknown kinds.
     pub(crate) fn is_away(&self, group: &str) -> bool {
         self.away.contains(group)
     }
@@ -149,7 +148,7 @@ fn is_managed(verbs: &[String]) -> bool {
 }
 
 impl ServedKind {
-    /// Returns the path of all its objects, or of those in one namespace.
+    /// Returns the path of all objects of this kind, or of those in one namespace.
     pub fn path(&self, group: &str, namespace: &str) -> String {
         let root = match group {
             "" => format!("/api/{}", self.version),
@@ -161,7 +160,7 @@ impl ServedKind {
         }
     }
 
-    /// Returns the path of an object's collection, if the object rightly has or lacks a namespace.
+    /// Returns the path of an object's collection. Fails if the object has a namespace and must not, or the reverse.
     pub fn place_of(&self, id: &ObjectId) -> Result<String, Failure> {
         match (self.namespaced, id.namespace.is_empty()) {
             (true, true) => Err(Failure::rule(format!("objects of kind {} need a namespace", id.kind))),

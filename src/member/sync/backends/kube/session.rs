@@ -1,4 +1,4 @@
-//! One cluster at work: the connection to it, and all that is known of its objects.
+//! A session with one cluster: the connection, and all knowledge of its objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -36,13 +36,14 @@ use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 /// The interval at which overrides kept in the cluster are read.
 const OVERRIDES_INTERVAL: Duration = Duration::from_secs(10);
 
-/// The interval at which objects are read that no watch covers: foreign ones, those only compared, and unseen ones.
+/// The interval at which objects outside of watches are read: foreign, only compared, and unseen ones.
 const LOOKS_INTERVAL: Duration = Duration::from_secs(60);
 
-/// The interval at which objects are tried again that the cluster's admission changes: its policies may be gone.
+/// The interval at which objects are tried again that the cluster's admission changes: the policy may have been
+/// removed.
 pub(crate) const ALTERED_INTERVAL: Duration = Duration::from_secs(300);
 
-/// All of a backend but what runs it. `survey`, `dry_run`, `batches` and `preview` have its longer steps.
+/// Everything in a backend except the runtime. `survey`, `dry_run`, `batches` and `preview` contain its longer steps.
 pub(crate) struct ClusterSession {
     pub connection: Connection,
     pub parent: ParentRecord,
@@ -57,15 +58,15 @@ pub(crate) struct ClusterSession {
     pub pod_reasons: PodReasons,
     pub events: SentEvents,
     pub mask: SecretMask,
-    /// Wanted objects that exist and are not berth's, as far as writes have met them. They are tried before a write.
+    /// Wanted objects that exist and are not berth's, as found by writes. They need a dry run before a write.
     pub existing: BTreeSet<ObjectId>,
-    /// Objects that were removed to be created again, each with its UID, as long as they exist.
+    /// Objects removed for recreation, each with its UID, for as long as they exist.
     pub recreated: BTreeMap<ObjectId, Box<str>>,
-    /// Objects that the cluster's admission changes when berth applies them, and when they were tried last.
+    /// Objects that the cluster's admission changes when berth applies them, with the moment of the last try.
     pub altered: BTreeMap<ObjectId, Instant>,
-    /// True if writes met such an object since the survey.
+    /// True if a write found such an object since the survey.
     pub met_existing: bool,
-    /// Tries every object that is not as wanted.
+    /// Tries every object that may differ from its wanted form.
     pub only_tries: bool,
 }
 
@@ -123,7 +124,7 @@ impl ClusterSession {
 
     /// Removes kinds without objects from the parent, after all other writes.
     pub(crate) async fn narrow_parent(&mut self) -> Result<(), BackendError> {
-        // A failed write may have been carried out all the same.
+        // A failed write may still have succeeded on the server.
         let failed = self.retries.ids().map(group_kind_of);
         let unsure = failed.chain(self.sync.unseen.iter().cloned()).collect();
         let kinds = self.owned_kinds();
@@ -137,7 +138,7 @@ impl ClusterSession {
         self.parent.remove(&self.connection.api).await
     }
 
-    /// Returns the hash with which an object is applied.
+    /// Returns the hash of an object's wanted form.
     pub fn hash_of(&self, object: &Desired) -> Arc<str> {
         let wanted = self.watching.shared.cache().wanted();
         let known = wanted.get(&object.id).filter(|it| it.desired.bytes == object.bytes);
@@ -145,7 +146,7 @@ impl ClusterSession {
         known.map_or_else(hash, |known| known.hash.clone())
     }
 
-    /// Makes the job for an object, with the present knowledge of it.
+    /// Builds the job for an object from the present knowledge of it.
     pub fn job(&self, object: &Desired, path: String) -> ApplyJob {
         let seen = self.sync.tracked.get(&object.id);
         let (live, older) = seen.map(|seen| (seen.live.clone(), seen.older.clone())).unwrap_or_default();
@@ -153,7 +154,7 @@ impl ClusterSession {
         ApplyJob::new(object, path, identity, self.hash_of(object), live).older(older)
     }
 
-    /// Notes a failure, so that the object is not tried again at once.
+    /// Records a failure and schedules the next try.
     pub(crate) fn put_off(&mut self, id: &ObjectId, setback: Setback) {
         let at = self.retries.put_off(id, setback);
         self.watching.shared.cache().mute(id, at);
@@ -180,7 +181,7 @@ impl ClusterSession {
         ObjectHealth { health: seen.health.clone(), overdue, remark }
     }
 
-    /// Returns the reasons that the pods of these objects give, as far as they have pods.
+    /// Returns the reasons from the pods of these objects, if they have pods.
     pub(crate) async fn pod_reasons(&mut self, ids: &[&ObjectId]) -> BTreeMap<ObjectId, String> {
         let tracked = &self.sync.tracked;
         let with_pods = ids.iter().filter_map(|id| Some((*id, tracked.get(*id)?.pods.as_deref()?)));
@@ -192,7 +193,7 @@ impl ClusterSession {
         let tracked = self.sync.tracked.iter();
         let findings: BTreeMap<ObjectId, Finding> =
             tracked.filter_map(|(id, seen)| Some((id.clone(), seen.finding.clone()?))).collect();
-        // Further changes by the same author do not ask for a sync each.
+        // Further changes by the same author start no sync for a while.
         let mut cache = self.watching.shared.cache();
         for (id, _) in findings.iter().filter(|(_, finding)| finding.effect == Effect::Refused) {
             cache.mute(id, Instant::now() + paced(REPORT_PAUSE));
@@ -200,7 +201,7 @@ impl ClusterSession {
         findings
     }
 
-    /// Tells people of a sync by Events.
+    /// Writes Events about a sync.
     pub async fn tell(&mut self, said: &[SyncEvent], now: Timestamp) {
         let (tracked, parent) = (&self.sync.tracked, &self.parent.current);
         let uid_of = |about: Option<&ObjectId>| match about {
@@ -211,7 +212,7 @@ impl ClusterSession {
         self.sync.notes.extend(note);
     }
 
-    /// Keeps the status in the cluster, if it says something new.
+    /// Writes the status to the cluster if it changed.
     pub async fn show(&mut self, status: &ClusterStatus) {
         if self.parent.current.is_some() {
             let note = self.events.show(&self.connection.api, status).await;
@@ -219,10 +220,9 @@ impl ClusterSession {
         }
     }
 
-    /// Returns the next moment at which a sync is due although nothing changes. Earlier ones were served by
-    /// the last sync.
+    /// Returns the next moment at which a sync is due without any change. The last sync covered earlier moments.
     pub fn due(&self) -> Option<Instant> {
-        // No watch covers overrides kept in the cluster, unseen kinds, and objects that are only looked at.
+        // No watch covers overrides in the cluster, unseen kinds, and objects that berth only reads.
         let looks = |object: &Desired| {
             let strategy = Strategy::of(object);
             strategy.compares() || strategy.only_looks()
@@ -248,7 +248,7 @@ impl ClusterSession {
 pub(crate) struct SecretMask(RandomState);
 
 impl SecretMask {
-    /// Returns an object for people: without the server's fields and the data of Secrets.
+    /// Returns an object for display: without the server's fields and the data of Secrets.
     pub fn masked(&self, object: &Json, is_secret: bool) -> Json {
         let mut object = object.clone();
         if let Some(map) = object.as_object_mut() {
@@ -276,7 +276,7 @@ impl SecretMask {
 
     fn hide(&self, data: &mut Json) {
         let hidden = |value: &Json| {
-            // A random key of this process, so that a short value cannot be guessed from its hash.
+            // The key is random for each process, so that a short value cannot be guessed from its hash.
             json!(format!("hash {:016x}", self.0.hash_one(value.to_string())))
         };
         match data {

@@ -21,22 +21,23 @@ pub struct Settings {
     pub at_once: usize,
     /// The time an object may take to become healthy.
     pub deadline: Duration,
-    /// People's rules for the health of their own kinds.
+    /// The user's rules for the health of other kinds.
     pub rules: Arc<HealthRules>,
     /// The silence after which a watch counts as lost.
     pub silence: Duration,
-    /// `None`: nothing keeps two syncers apart.
+    /// `None`: two syncers can write at the same time.
     pub lease: Option<Lease>,
     /// The account that writes the objects of a namespace; berth's own if unset.
     pub tenant: Option<Tenant>,
     /// Namespaces that are never removed; a name that ends with `*` is a prefix.
     pub protected: Vec<String>,
-    /// The objects of that namespace that hold local overrides.
+    /// The objects of berth's namespace that contain local overrides.
     pub overrides_from: Vec<OverrideObjects>,
-    /// True if syncs are told as Events.
+    /// Writes Events about syncs.
     pub events: bool,
-    /// Tries every object that is not as wanted, because nothing is written: for people to see the server's answers.
+    /// Tries every object that may differ from its wanted form. For commands that write nothing and show the server's
+    /// answers.
     pub only_tries: bool,
-    /// The treatment of drift where an object's annotation does not set it.
+    /// The treatment of drift, unless an object's annotation sets it.
     pub drift: DriftMode,
 }

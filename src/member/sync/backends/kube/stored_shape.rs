@@ -1,13 +1,13 @@
-//! A wanted object in the shape in which a server keeps it, so that every field of it can be owned.
+//! Converts a wanted object to the shape in which a server stores it, so that every field can be owned.
 //!
-//! Pure. The text of a Secret's `stringData` is kept as `data`: nobody owns it otherwise, so that no edit of it
-//! would be seen and no removal would count.
+//! Pure. A Secret's `stringData` becomes `data`: nobody owns `stringData`, so its edits would go unnoticed and its
+//! removal would have no effect.
 
 use serde_json::{Map, Value as Json};
 
 use berth_base::text::base64;
 
-/// Returns an object as the server would keep it.
+/// Returns an object as a server stores it.
 pub(crate) fn as_kept(mut object: Json) -> Json {
     let text = |key: &str| object.get(key).and_then(Json::as_str);
     if (text("apiVersion"), text("kind")) == (Some("v1"), Some("Secret")) {
@@ -16,7 +16,7 @@ pub(crate) fn as_kept(mut object: Json) -> Json {
     object
 }
 
-/// Reports whether the object is still encrypted by SOPS, wholly or in part, so that no server could read it.
+/// Reports whether a part of the object is still encrypted by SOPS, so that no server can read it.
 pub(crate) fn is_encrypted(object: &Json) -> bool {
     let noted = object.get("sops").is_some_and(|sops| sops.get("mac").is_some());
     let is_cipher = |value: &Json| {
@@ -27,8 +27,8 @@ pub(crate) fn is_encrypted(object: &Json) -> bool {
     noted || (is_secret && data.flat_map(Map::values).any(is_cipher))
 }
 
-/// Returns the first field of a Secret or ConfigMap whose value must be base64 and is not. The server refuses the object
-/// without naming the field.
+/// Returns the first field of a Secret or ConfigMap with invalid base64. The server refuses such an object without
+/// naming the field.
 pub(crate) fn undecodable(object: &Json) -> Option<String> {
     let text = |key: &str| object.get(key).and_then(Json::as_str);
     let field = match (text("apiVersion")?, text("kind")?) {
@@ -42,7 +42,7 @@ pub(crate) fn undecodable(object: &Json) -> Option<String> {
     Some(format!("{field}.{key}"))
 }
 
-/// Moves `stringData` to `data` if all of it is text. Otherwise it stays, for the server to refuse.
+/// Moves `stringData` to `data` if all its values are text. Otherwise leaves it for the server to refuse.
 fn keep_as_data(object: &mut Json) {
     let Some(map) = object.as_object_mut() else { return };
     let texts: Option<Map<String, Json>> = match map.get("stringData") {

@@ -1,8 +1,6 @@
-//! The survey of a cluster: one list for each owned kind, and dry runs of objects that are not as wanted for
-//! certain.
+//! The survey of a cluster: one list per owned kind, and dry runs of objects that may differ from their wanted form.
 //!
-//! An object is as wanted for certain if it carries the hash of the wanted form and berth still owns every wanted
-//! field.
+//! An object certainly equals its wanted form if it has the form's hash and berth still owns every wanted field.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +26,7 @@ use berth_base::model::object::version_of;
 pub(crate) type DesiredMap = BTreeMap<ObjectId, Desired>;
 pub(crate) type LiveMap = BTreeMap<ObjectId, Live>;
 
-/// The number of kinds listed at once, each page by page.
+/// The number of kinds listed at once. Each list is read in pages.
 const LISTS: usize = 2;
 
 impl ClusterSession {
@@ -56,7 +54,7 @@ impl ClusterSession {
         Ok(found)
     }
 
-    /// Takes over what is wanted now. What was wanted before keeps its hash.
+    /// Stores the wanted objects. Unchanged objects keep their hashes.
     fn take_wanted(&mut self, desired: &DesiredMap) {
         let cache = self.watching.shared.cache();
         let before = cache.wanted();
@@ -82,7 +80,7 @@ impl ClusterSession {
         self.watching.shared.cache().want(Arc::new(desired.iter().map(form).collect()));
     }
 
-    /// Returns the kinds of which berth may own objects, and whether they are watched from now on.
+    /// Returns the kinds that may contain berth's objects, and whether each will be watched.
     async fn scopes(&self, desired: &DesiredMap) -> BTreeMap<KindScope, bool> {
         let Connection { api, kinds: served_kinds, .. } = &self.connection;
         let mut kinds: BTreeMap<(String, String), Option<String>> = BTreeMap::new();
@@ -96,10 +94,11 @@ impl ClusterSession {
             let owned = self.parent.kinds().map(|name| parse_group_kind(name));
             kinds.extend_missing(owned.map(|(group, kind)| (group.to_owned(), kind.to_owned())));
         } else {
-            // Without a parent, owned objects may be of any kind.
+            // Without a parent object, any kind may contain owned objects.
             kinds.extend_missing(served_kinds.managed());
         }
-        // Without a parent, berth owns no objects of most kinds, and may have no right to list them.
+        // Without a parent object, most kinds contain none of berth's objects, and berth may have no right to list
+        // them.
         let rights = match has_parent {
             true => ListRights::default(),
             false => ListRights::ask(api).await,
@@ -139,7 +138,7 @@ impl ClusterSession {
                 continue;
             }
             let is_due = self.altered.get(id).is_some_and(|at| at.elapsed() >= paced(ALTERED_INTERVAL));
-            // An object that was removed to be created again has its own time to go, and is in nobody's way.
+            // An object removed for recreation has its own time limit, and blocks nothing.
             let is_recreated = entry.leaving.is_some() && self.recreated.get(id) == Some(&entry.uid);
             let same = is_recreated || form.is_some_and(|form| entry.is_same(form) && !is_due);
             if let Some(form) = form.filter(|_| same) {
@@ -150,7 +149,7 @@ impl ClusterSession {
                 (Some(why), Some(_)) if !is_recreated => Form::Faulty(why.to_string()),
                 _ => Form::There { version: Version(entry.uid.to_string()), same },
             };
-            // All that there is to know of an object as wanted and healthy is its entry.
+            // For an object that equals its wanted form and is healthy, the cache entry is enough.
             if !same || !entry.is_at_rest() {
                 let hash = form.map(|form| form.hash.clone()).unwrap_or_default();
                 let mut seen = TrackedObject { hash, ..TrackedObject::from_entry(entry, form) };
@@ -166,8 +165,8 @@ impl ClusterSession {
         Ok(found)
     }
 
-    /// Drops the second name of an object that is served under two groups: wanted under one of them, it must
-    /// not be removed under the other.
+    /// Drops the duplicate of an object that is served under two groups: if it is wanted under one group, berth must
+    /// not remove it under the other.
     fn drop_other_names(&mut self, desired: &DesiredMap, found: &mut LiveMap) {
         let uid = |live: &Live| match &live.form {
             Form::There { version, .. } => Some(version.0.clone()),
@@ -201,7 +200,7 @@ impl ExtendMissing for BTreeMap<(String, String), Option<String>> {
     }
 }
 
-/// Notes why an object is not to be changed, whether it exists or not.
+/// Records why an object must not be changed, whether it exists or not.
 pub fn refuse(found: &mut LiveMap, id: &ObjectId, message: String) {
     match found.get_mut(id) {
         Some(live) => live.form = Form::Refused(message),
@@ -209,20 +208,20 @@ pub fn refuse(found: &mut LiveMap, id: &ObjectId, message: String) {
     }
 }
 
-/// Returns the live side of an object that is not berth's.
+/// Makes the live state of an object that berth does not own.
 pub(crate) fn not_ours(form: Form) -> Live {
     Live { owned: false, form, annotations: Annotations::default(), stays: None }
 }
 
-/// Rights to list kinds in all namespaces.
+/// The rights to list kinds in all namespaces.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ListRights {
-    /// `None` if the server does not know all of them.
+    /// `None` if the server cannot list all rights.
     rules: Option<Vec<ResourceRule>>,
 }
 
 impl ListRights {
-    /// Asks for the account's rights. Those that it has in berth's namespace alone are among them.
+    /// Asks for the account's rights. The answer includes rights in berth's namespace alone.
     pub async fn ask(api: &ApiClient) -> ListRights {
         let mut question = SelfSubjectRulesReview::default();
         question.spec.namespace = Some(api.identity.namespace.clone());
@@ -232,7 +231,7 @@ impl ListRights {
         ListRights { rules: known.map(|known| known.resource_rules) }
     }
 
-    /// Reports whether a list of all objects of a kind may be answered.
+    /// Reports whether the account may list all objects of a kind.
     pub(crate) fn may_list(&self, group: &str, plural: &str) -> bool {
         let has = |all: &[String], one: &str| all.iter().any(|it| it == "*" || it == one);
         let some = |all: &Option<Vec<String>>, one: &str| all.as_deref().is_some_and(|all| has(all, one));

@@ -1,4 +1,4 @@
-//! Asks a cluster's syncer to leave everything as it is, or to go on: annotations of the parent object.
+//! Suspends and resumes a cluster's syncer, by annotations of the parent object.
 
 use kube::api::PatchParams;
 use serde_json::json;

@@ -1,7 +1,7 @@
-//! Tenants: the objects of a namespace are written as an account of that namespace.
+//! Tenants: berth writes a namespace's objects as an account of that namespace.
 //!
-//! The syncer's flags name the account, never the folder: whoever could choose it there could choose a mightier
-//! one. Berth reads with its own rights, and writes with the tenant's.
+//! The syncer's flags name the account, never the folder, whose authors could choose a mightier account. Berth reads
+//! with its own rights, and writes with the tenant's.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::failure::Failure;
 
-/// The account in each namespace.
+/// The setting for tenants' accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tenant {
     pub account: String,
@@ -17,17 +17,17 @@ pub struct Tenant {
     pub cluster_scoped: bool,
 }
 
-/// The same, with what is known of the cluster.
+/// The setting, with the knowledge of the cluster.
 #[derive(Clone, Debug)]
 pub(crate) struct Tenants {
     tenant: Arc<Tenant>,
     /// Namespaces without such an account.
     without: Arc<BTreeSet<String>>,
-    /// The last look for the account: when, and in which namespaces.
+    /// The moment and the namespaces of the last look-up of accounts.
     looked: Option<(Instant, BTreeSet<String>)>,
 }
 
-/// The time for which that look counts.
+/// The time for which that look-up is valid.
 const LOOK_GOOD_FOR: Duration = Duration::from_secs(30);
 
 impl Tenants {
@@ -35,7 +35,7 @@ impl Tenants {
         Tenants { tenant: Arc::new(tenant), without: Arc::default(), looked: None }
     }
 
-    /// Returns the account that writes the objects of a collection. Berth itself does all the reading.
+    /// Returns the account that writes to a collection. Berth itself reads.
     pub(crate) fn user_for(&self, path: &str) -> Result<Option<String>, Failure> {
         let account = &self.tenant.account;
         match namespace_of(path) {
@@ -55,12 +55,12 @@ impl Tenants {
         &self.tenant.account
     }
 
-    /// Reports whether these namespaces were looked into lately, and all have the account.
+    /// Reports whether these namespaces were checked lately, and all have the account.
     pub(crate) fn has_looked(&self, namespaces: &BTreeSet<String>) -> bool {
         self.looked.as_ref().is_some_and(|(at, known)| at.elapsed() < LOOK_GOOD_FOR && known == namespaces)
     }
 
-    /// Notes which of these namespaces lack the account.
+    /// Records which of these namespaces lack the account.
     pub(crate) fn note_look(&mut self, at: Instant, namespaces: BTreeSet<String>, without: BTreeSet<String>) {
         self.looked = without.is_empty().then_some((at, namespaces));
         self.without = Arc::new(without);

@@ -1,4 +1,4 @@
-//! The present knowledge of the objects: what the last survey and later writes left.
+//! The present knowledge of objects, from the last survey and later writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::sync::strategy::Finding;
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 
-/// The knowledge and the notes of the present sync.
+/// The knowledge and notes of the present sync.
 #[derive(Debug, Default)]
 pub(crate) struct CurrentSync {
     /// The start of the survey.
     pub surveyed: Option<Instant>,
-    /// Cache: the objects as the survey and later writes left them. Those at rest are only in the cache of watches.
+    /// Cache: the objects after the survey and later writes. Objects at rest are only in the cache of the watches.
     pub tracked: BTreeMap<ObjectId, TrackedObject>,
-    /// Second names of wanted objects.
+    /// Duplicates of wanted objects, served under another group.
     pub other_names: BTreeSet<ObjectId>,
-    /// Kinds that berth may own and could not list.
+    /// Kinds that may contain berth's objects, and that could not be listed.
     pub unseen: BTreeSet<String>,
     pub notes: Vec<Problem>,
 }
@@ -42,7 +42,7 @@ impl CurrentSync {
         !self.unseen.is_empty() && self.unseen.contains(&group_kind_of(id))
     }
 
-    /// Notes an object whose drift stays, with a remark for the report.
+    /// Records an object whose drift berth leaves, with a remark for the report.
     pub(crate) fn leave_drifted(&mut self, id: &ObjectId, remark: Option<String>) {
         let seen = self.tracked.entry(id.clone()).or_insert_with(|| TrackedObject {
             owned: true,
@@ -61,9 +61,9 @@ pub struct TrackedObject {
     pub live: Option<Arc<Json>>,
     /// True if somebody changed the object while the wanted form stayed the same.
     pub drifted: bool,
-    /// A remark for the report; no action follows.
+    /// A remark for the report, without any action.
     pub remark: Option<String>,
-    /// The UID of an owned object that gets a new form whatever its content.
+    /// The UID of an owned object whose form is outdated, whatever its content.
     pub older: Option<String>,
     pub hash: Arc<str>,
     pub health: Health,

@@ -1,7 +1,7 @@
-//! Fields of an object that are left to others: by JSON pointer, or because certain managers have set them.
+//! Fields of an object that berth leaves to others: named by JSON pointer, or set by certain managers.
 //!
-//! Pure. Such a field is as rendered when the object is made; from then on it is the cluster's. It is handed over
-//! before it is left out, since a server removes fields without an owner.
+//! Pure. Berth sets such a field when it creates the object; from then on the field belongs to the cluster. Berth
+//! hands the field over before it omits it, since a server removes fields without an owner.
 
 use serde_json::Value as Json;
 
@@ -35,13 +35,13 @@ impl UnmanagedFields {
         self.pointers.iter().filter(|path| has(live, path)).cloned().collect()
     }
 
-    /// Takes out of a wanted object what is left to others.
+    /// Removes the fields left to others from a wanted object.
     pub fn take_out(&self, wanted: &mut Json, live: &Json) {
         self.pointers.iter().for_each(|path| leave(wanted, live, path, false));
         self.take_out_managed(wanted, live);
     }
 
-    /// Copies the live values into a wanted object for a dry run: no field was handed over yet.
+    /// Copies the live values into a wanted object for a dry run, before the fields are handed over.
     pub fn copy(&self, wanted: &mut Json, live: &Json) {
         self.pointers.iter().for_each(|path| leave(wanted, live, path, true));
         self.take_out_managed(wanted, live);
@@ -91,7 +91,7 @@ fn leave(wanted: &mut Json, live: &Json, path: &[String], copy: bool) {
     }
 }
 
-/// Takes out what a manager owns, but for what tells items of a list apart.
+/// Removes the fields that a manager owns, except those that identify list items.
 fn take_owned(wanted: &mut Json, owned: &Json, keys: &[String]) {
     for (key, own) in owned.as_object().into_iter().flatten() {
         let is_leaf = own.as_object().is_none_or(serde_json::Map::is_empty);

@@ -1,4 +1,4 @@
-//! Kinds that berth may own and cannot see now: their objects count as unknown, never as gone.
+//! Kinds that may contain berth's objects and cannot be read now: their objects count as unknown, never as removed.
 
 use super::super::BackendError;
 use super::failure::Failure;
@@ -11,8 +11,8 @@ use crate::sync::plan::{ALL_OF_KIND, Form, Live};
 use berth_base::model::ObjectId;
 
 impl ClusterSession {
-    /// Notes the kinds that could not be listed, and the recorded ones that the cluster does not serve. Returns what
-    /// is known of their objects.
+    /// Records the kinds that could not be listed, and the recorded kinds that the cluster does not serve. Returns
+    /// the known state of their objects.
     pub(super) async fn note_unseen(
         &mut self,
         desired: &DesiredMap,
@@ -20,7 +20,7 @@ impl ClusterSession {
     ) -> Result<LiveMap, BackendError> {
         self.sync.unseen.clear();
         if failed.iter().any(|(_, failure)| failure.is_not_found()) {
-            // Perhaps the cluster does not serve the kind any more.
+            // The cluster may no longer serve the kind.
             let asked = self.connection.ask_kinds().await;
             asked.map_err(|failure| self.connection.api.whole(&failure))?;
         }
@@ -29,7 +29,7 @@ impl ClusterSession {
         for (scope, failure) in failed {
             let name = group_kind(&scope.group, &scope.kind);
             match failure.code() {
-                // Berth could not have made objects of it.
+                // Berth cannot have created objects of a kind without these requests.
                 405 => continue,
                 404 if !self.parent.kinds().any(|kind| *kind == name)
                     || !self.connection.kinds.serves(&name) =>
@@ -56,7 +56,7 @@ impl ClusterSession {
                 .cache()
                 .entries()
                 .any(|(id, entry)| entry.owned && is_of(id, group, kind));
-            // All its objects had gone before the kind did.
+            // All its objects were removed before the kind was.
             if !has_entries && !is_away && self.watching.has_listed(group, kind) {
                 continue;
             }
@@ -69,8 +69,8 @@ impl ClusterSession {
         Ok(found)
     }
 
-    /// Keeps the known objects of an unseen kind that are no longer wanted. If none is known or wanted and `suspects`,
-    /// the kind itself stands for objects that may be left: nothing else would report them.
+    /// Keeps the known objects of an unseen kind that are no longer wanted. If none is known or wanted and `suspects`
+    /// is set, adds a placeholder for the kind: nothing else would report objects that may be left.
     fn keep_unseen(
         &mut self,
         found: &mut LiveMap,

@@ -1,6 +1,6 @@
-//! A live object and its applied form → the fields that others changed, by manager and time.
+//! Finds the fields that others changed in a live object, by manager and time.
 //!
-//! Pure. Fields are named and never quoted.
+//! Pure. Names fields and never quotes values.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::super::managed_fields::{self, is_key_of, is_nothing};
 use berth_base::text::some_quoted;
 
-/// The number of fields named.
+/// The number of fields that a message names.
 const NAMED: usize = 8;
 
 /// The fields that one manager changed. Without a name, only the removal of the fields is known.
@@ -21,7 +21,7 @@ pub struct Change {
     pub fields: BTreeSet<String>,
 }
 
-/// Returns the wanted fields that a manager has lost, by their present managers.
+/// Returns the wanted fields that `manager` lost, grouped by their present managers.
 pub fn changes(live: &Json, wanted: &Json, manager: &str) -> Vec<Change> {
     let own = managed_fields::applied_by(live, manager).unwrap_or(&Json::Null);
     let mut lost = Vec::new();
@@ -103,7 +103,7 @@ fn walk(owned: &Json, wanted: &Json, path: Vec<String>, lost: &mut Vec<Vec<Strin
     }
 }
 
-/// Returns the last manager that set a field, and when.
+/// Returns the last manager that set a field, and the time.
 fn owner(live: &Json, path: &[String], manager: &str) -> Option<(String, String)> {
     let entries = live.pointer("/metadata/managedFields")?.as_array()?;
     let text = |entry: &Json, key: &str| entry.get(key).and_then(Json::as_str).unwrap_or_default().to_owned();
@@ -118,7 +118,7 @@ fn owner(live: &Json, path: &[String], manager: &str) -> Option<(String, String)
     Some((text(newest, "manager"), text(newest, "time")))
 }
 
-/// Writes a path as people do: `.spec.containers[name="web"].image`.
+/// Writes a path in the usual notation: `.spec.containers[name="web"].image`.
 fn shown(path: &[String]) -> String {
     let mut text = String::new();
     for key in path {

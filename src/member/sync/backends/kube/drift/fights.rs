@@ -1,6 +1,6 @@
-//! Corrections of one object → whether somebody else keeps changing it, so that correcting it is a fight.
+//! Detects fights: somebody else keeps reverting berth's corrections of one object.
 //!
-//! The moments are arguments. One message tells of a fight, which ends after a long pause or with new content.
+//! Moments are arguments. One message reports a fight. It ends after a long pause, or when the wanted form changes.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use berth_base::backoff::Backoff;
 use berth_base::model::ObjectId;
 
-/// The corrections of one object, and the time, that together count as a fight.
+/// The number of corrections of one object, and the time, that together make a fight.
 const CORRECTIONS: usize = 5;
 const WITHIN: Duration = Duration::from_secs(60);
 
@@ -37,7 +37,7 @@ struct Stopped {
 }
 
 impl DriftFights {
-    /// Notes that an object was put right.
+    /// Records a correction of an object.
     pub fn corrected(&mut self, id: &ObjectId, hash: &Arc<str>, now: Instant) {
         let bout = self.bouts.entry(id.clone()).or_insert_with(|| CorrectionHistory::new(hash));
         if bout.hash != *hash {
@@ -49,13 +49,13 @@ impl DriftFights {
         }
     }
 
-    /// Reports whether the object was corrected too often to do it once more.
+    /// Reports whether the object was corrected too often to correct it again.
     pub(crate) fn is_too_often(&self, id: &ObjectId, hash: &Arc<str>, now: Instant) -> bool {
         let recent = |at: &&Instant| now.saturating_duration_since(**at) < WITHIN;
         self.bout(id, hash).is_some_and(|bout| bout.corrected.iter().filter(recent).count() >= CORRECTIONS)
     }
 
-    /// Leaves the object alone from now on. Returns the moment of the next try.
+    /// Stops correcting the object. Returns the moment of the next try.
     pub fn stop(&mut self, id: &ObjectId, hash: &Arc<str>, now: Instant, message: String) -> Option<Instant> {
         let bout = self.bouts.get_mut(id).filter(|bout| bout.hash == *hash)?;
         bout.stops = bout.stops.saturating_add(1);
@@ -65,7 +65,7 @@ impl DriftFights {
         Some(until)
     }
 
-    /// Returns the message about an object that is left alone now.
+    /// Returns the message about an object that berth does not correct now.
     pub fn stopped(&self, id: &ObjectId, hash: &Arc<str>, now: Instant) -> Option<&str> {
         let stopped = self.bout(id, hash)?.stopped.as_ref()?;
         (now < stopped.until).then_some(stopped.message.as_str())

@@ -1,6 +1,6 @@
-//! Drift: an object that others changed although its wanted form is the same, and whether it is corrected.
+//! Drift: others changed an object although its wanted form is unchanged. Decides whether berth corrects it.
 //!
-//! It is not corrected if its drift is only reported or ignored for a time, or if somebody else keeps changing it.
+//! Berth does not correct drift that is only reported or ignored for a time, or that somebody else keeps causing.
 
 mod authors;
 pub(crate) mod fights;
@@ -19,19 +19,19 @@ use berth_base::model::{ObjectId, Timestamp};
 use fights::DriftFights;
 use mode::DriftMode;
 
-/// For how long further changes to an object whose drift was just said ask for no sync.
+/// The time after a report of drift in which further changes of the object start no sync.
 pub(crate) const REPORT_PAUSE: Duration = Duration::from_secs(10);
 
 /// The drift of all objects.
 #[derive(Debug)]
 pub struct Drift {
-    /// The cache in which objects that are left alone are muted.
+    /// The cache, in which uncorrected objects are muted.
     shared: Arc<Shared>,
     /// The mode of objects whose annotation sets none.
     mode: DriftMode,
-    /// The manager of berth's fields.
+    /// Berth's field manager.
     manager: String,
-    /// The form in which each object was last in place, as far as this process knows.
+    /// The last correct form of each object, as far as this process knows.
     in_place: BTreeMap<ObjectId, Arc<str>>,
     /// The end of the time for which an object's drift is ignored.
     ignored: BTreeMap<ObjectId, Instant>,
@@ -45,7 +45,7 @@ pub enum DriftVerdict {
     Correct,
     /// The object is not changed, for this reason.
     Refuse(String),
-    /// The drift stays on purpose, with a remark for the report.
+    /// Berth leaves the drift on purpose, with a remark for the report.
     Leave(Option<String>),
 }
 
@@ -55,17 +55,17 @@ impl Drift {
         Drift { shared, mode, manager, in_place: BTreeMap::new(), ignored: BTreeMap::new(), fights }
     }
 
-    /// Begins a sync, which finds out anew what is ignored.
+    /// Begins a sync, which determines again which drift is ignored.
     pub fn begin(&mut self) {
         self.ignored.clear();
     }
 
-    /// Notes that an object is in place in this form.
+    /// Records that an object has this form.
     pub(crate) fn in_place(&mut self, id: &ObjectId, hash: &Arc<str>) {
         self.in_place.insert(id.clone(), hash.clone());
     }
 
-    /// Notes that berth wrote an object, as the sync had tracked it before.
+    /// Records that berth wrote an object. `seen` is its state before the write.
     pub fn written(&mut self, id: &ObjectId, hash: &Arc<str>, seen: Option<&TrackedObject>) {
         if self.has_drifted(id, hash, seen) {
             self.fights.corrected(id, hash, Instant::now());
@@ -73,7 +73,7 @@ impl Drift {
         self.in_place(id, hash);
     }
 
-    /// Forgets the forms of objects whose wanted form is another one now.
+    /// Forgets the forms of objects whose wanted form changed.
     pub(crate) fn forget_forms(&mut self, is_another: impl Fn(&ObjectId) -> bool) {
         self.in_place.retain(|id, _| !is_another(id));
     }
@@ -84,19 +84,19 @@ impl Drift {
         self.fights.retain(is_wanted);
     }
 
-    /// Returns the moments at which an object's drift is looked at again.
+    /// Returns the moments at which objects' drift must be looked at again.
     pub fn ends(&self) -> impl Iterator<Item = Instant> + '_ {
         self.fights.ends().chain(self.ignored.values().copied())
     }
 
-    /// Reports whether somebody changed the object after its present form was in place.
+    /// Reports whether somebody changed the object after it had its present form.
     fn has_drifted(&self, id: &ObjectId, hash: &Arc<str>, seen: Option<&TrackedObject>) -> bool {
         seen.is_some_and(|seen| seen.drifted) || self.in_place.get(id) == Some(hash)
     }
 
-    /// Decides about an object that is not as wanted for certain. Mutes an object that is left alone.
+    /// Decides about an object that may differ from its wanted form. Mutes an object that berth does not correct.
     pub fn judge(&mut self, object: &Desired, hash: &Arc<str>, seen: Option<&TrackedObject>) -> DriftVerdict {
-        // Only an object that berth keeps as wanted can drift on purpose.
+        // Drift is left on purpose only in objects that berth writes.
         if Strategy::of(object).way == WriteLimit::Write
             && self.has_drifted(&object.id, hash, seen)
             && let Some(verdict) = self.leave(object, seen)
@@ -128,7 +128,7 @@ impl Drift {
         }
     }
 
-    /// Reports who changed which fields. `None`: only a dry run can tell whether there is a change at all.
+    /// Reports who changed which fields. Returns `None` if only a dry run can show whether anything changed.
     fn report(&self, object: &Desired, seen: Option<&TrackedObject>) -> Option<DriftVerdict> {
         let live = seen.and_then(|seen| seen.live.as_ref());
         let changes = live.map(|live| authors::changes(live, &object.object(), &self.manager));
@@ -136,7 +136,7 @@ impl Drift {
             let message = "somebody removed it; berth only reports its drift and does not create it again";
             return Some(DriftVerdict::Refuse(message.to_owned()));
         };
-        // Admission's changes to berth's own request are no drift.
+        // Changes that admission made to berth's own request are no drift.
         changes.retain(|change| change.manager.as_ref() != Some(&self.manager));
         if changes.is_empty() {
             return None;
@@ -146,7 +146,7 @@ impl Drift {
         Some(DriftVerdict::Leave(Some(format!("{words}; berth only reports its drift"))))
     }
 
-    /// Returns the message about an object that is no longer corrected, because somebody else keeps changing it.
+    /// Returns the message about an object that berth stops correcting because somebody else keeps changing it.
     fn refuse_fight(
         &mut self,
         object: &Desired,

@@ -1,6 +1,6 @@
 //! The treatment of an object that others changed: correct it, report it, or ignore it for a time.
 //!
-//! An object's annotation comes before the member's setting. The moment is an argument.
+//! An object's annotation overrides the member's setting. The moment is an argument.
 
 use crate::sync::desired::Desired;
 use berth_base::model::Timestamp;
@@ -12,7 +12,7 @@ pub enum DriftMode {
     Correct,
     /// Drift is only reported, with its authors.
     Report,
-    /// Drift is neither corrected nor reported until then.
+    /// Until this moment, drift is neither corrected nor reported.
     IgnoreUntil(Timestamp),
 }
 

@@ -1,15 +1,15 @@
-//! Argo CD as the program that applies a folder: the status of an Application.
+//! Argo CD as the applier: reads the status of an Application.
 //!
 //! A folder counts as applied once an operation on exactly its revision succeeded, or Argo CD found the cluster equal
-//! to that revision. Argo CD's own health is not read: it may still be an earlier revision's, and berth judges the
-//! live objects by its own rules.
+//! to that revision. Argo CD's own health is ignored: it may belong to an earlier revision, and berth judges the live
+//! objects by its own rules.
 
 use serde_json::Value as Json;
 
 use super::standing::{Neighbour, RecordPlace, Standing};
 use berth_base::model::ObjectId;
 
-/// The number of objects named in a message.
+/// The number of objects that a message names.
 const MOST_NAMED: usize = 20;
 
 /// The Application that applies the folder.
@@ -50,7 +50,7 @@ impl Neighbour for ArgoCd {
         let failed = operation.failed_objects();
         match operation.phase {
             "Failed" | "Error" if is_ordered => return Standing::Failed(operation.words(&failed)),
-            // Between two tries, the operation counts as running.
+            // Between two attempts, Argo CD reports the operation as running.
             "Running" if is_ordered && !failed.is_empty() => {
                 return Standing::Failed(operation.words(&failed));
             }
@@ -70,21 +70,21 @@ impl Neighbour for ArgoCd {
     }
 
     fn selector(&self) -> String {
-        // By default Argo CD marks its objects by an annotation alone.
+        // By default Argo CD marks its objects only with an annotation.
         String::new()
     }
 
     fn leaves(&self, object: &Json) -> bool {
         let annotation =
             |name: &str| text(object, &format!("/metadata/annotations/argocd.argoproj.io~1{name}"));
-        // An Application outside of Argo CD's own namespace has both in its mark.
+        // For an Application outside of Argo CD's namespace, the annotation contains its namespace and name.
         let owner = annotation("tracking-id").split(':').next().unwrap_or_default();
         let is_tracked = owner == self.name || owner == format!("{}_{}", self.namespace, self.name);
         is_tracked && annotation("sync-options").split(',').any(|option| option.trim() == "Prune=false")
     }
 
     fn names(&self, message: &str, id: &ObjectId) -> bool {
-        // The messages are of our own making; a name ends where the words about it begin.
+        // Berth itself builds these messages, with each object in brackets.
         message.contains(&format!("[{}]", place(&id.kind, &id.namespace, &id.name)))
     }
 }
@@ -110,7 +110,7 @@ impl<'a> Operation<'a> {
         }
     }
 
-    /// Returns the objects that the operation could not apply or remove, or that failed after that, with the reasons.
+    /// Returns the objects that the operation failed to apply or remove, or that failed afterwards, with reasons.
     fn failed_objects(&self) -> Vec<String> {
         let failed = self.resources.iter().filter(|resource| {
             text(resource, "/status") == "SyncFailed"
@@ -135,7 +135,7 @@ impl<'a> Operation<'a> {
     }
 }
 
-/// Returns the reason why Argo CD does not go on by itself.
+/// Returns the reason why Argo CD does not continue by itself.
 fn reason_to_stay(record: &Json, status: &Json) -> Option<String> {
     if text(record, "/metadata/annotations/argocd.argoproj.io~1skip-reconcile") == "true" {
         return Some("it has the annotation argocd.argoproj.io/skip-reconcile".to_owned());
@@ -203,7 +203,7 @@ mod tests {
         };
         for revision in ["aa", "sha256:bb"] {
             assert_eq!(standing(&status("Synced", revision, revision)), Standing::Applied);
-            // Nothing had to be done for it, or something has changed since.
+            // The operation had nothing to do for the revision, or the cluster changed since.
             assert_eq!(standing(&status("Synced", revision, "00")), Standing::Applied);
             assert_eq!(standing(&status("OutOfSync", revision, revision)), Standing::Applied);
         }
@@ -236,7 +236,7 @@ mod tests {
         };
         assert!(names("Deployment", "shop", "web"));
         assert!(!names("Deployment", "shop", "we") && !names("Namespace", "", "shop"));
-        // A retry is under way, and shows no object as well before it succeeds.
+        // During a retry, no object counts as healthy before the retry succeeds.
         failed["phase"] = "Running".into();
         assert!(matches!(standing(&json!({"operationState": failed})), Standing::Failed(_)));
         failed["syncResult"]["revision"] = "00".into();

@@ -1,4 +1,4 @@
-//! Flux as the program that applies a folder: the status of a Kustomization and of its source.
+//! Flux as the applier: reads the status of a Kustomization and of its source.
 
 use serde_json::Value as Json;
 
@@ -48,8 +48,9 @@ impl Neighbour for Flux {
         let revision = |at: &str| record.pointer(at).and_then(Json::as_str).unwrap_or_default();
         let is_wanted = |at: &str| has_revision(revision(at), revisions);
         let ready = condition(record, "Ready").unwrap_or_default();
-        // Flux writes what differs from the status it read, which can be an old one. A folder that comes back soon after
-        // another one then keeps the other one's `lastAppliedRevision`, while `Ready` names the folder.
+        // Flux writes only the differences from the status that it read, which may be outdated. If a folder returns
+        // soon after another one, `lastAppliedRevision` may keep naming the other one, while the message of `Ready`
+        // names the folder.
         let attempted = revision("/status/lastAttemptedRevision");
         let is_named = is_wanted("/status/lastAttemptedRevision") && ready.message.ends_with(attempted);
         if ready.status == "True" && (is_named || is_wanted("/status/lastAppliedRevision")) {
@@ -100,7 +101,7 @@ impl Neighbour for Flux {
             let is_part =
                 |found: Option<char>| found.is_some_and(|it| it.is_alphanumeric() || "-./".contains(it));
             let after = message[start + whole.len()..].chars();
-            // A full stop that ends a sentence is no part of a name.
+            // A full stop at the end of a sentence is not part of a name.
             let after = after
                 .clone()
                 .next()
@@ -110,7 +111,7 @@ impl Neighbour for Flux {
     }
 }
 
-/// Returns the reason why a source does not give the newest revision.
+/// Returns the reason why a source does not provide the newest revision.
 fn source_fault(source: &Json) -> Option<String> {
     let text = |at: &str| source.pointer(at).and_then(Json::as_str).unwrap_or_default();
     let at = format!("{} {}/{}", text("/kind"), text("/metadata/namespace"), text("/metadata/name"));

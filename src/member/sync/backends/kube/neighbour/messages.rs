@@ -1,12 +1,12 @@
-//! The messages of other programs, as far as people may see them.
+//! Removes secrets from the messages of other programs.
 //!
-//! Such a program quotes what servers and webhooks write, and these may quote an object. So a message that names Secrets
-//! is never shown.
+//! Such a program quotes servers and webhooks, which may quote an object. So a message that names Secrets is never
+//! shown.
 
 use super::standing::{Neighbour, Standing};
 use berth_base::model::ObjectId;
 
-/// Replaces a message that names Secrets by the names of the wanted objects that are in it.
+/// Replaces a message that names Secrets by the names of the wanted objects in it.
 pub(super) fn without_secrets<'a>(
     standing: Standing,
     neighbour: &dyn Neighbour,

@@ -1,7 +1,7 @@
-//! A cluster whose folder another program applies: its state there is read, and nothing is written.
+//! A cluster whose folder another program applies: berth reads its state and writes nothing.
 //!
-//! The one exception are objects that the program leaves in place on purpose because only berth may remove them: once
-//! the program has applied the folder without them and the removal is approved, berth removes them.
+//! One exception: the program leaves objects that only berth may remove. Once the program has applied the folder
+//! without them and the removal is approved, berth removes them.
 
 mod argocd;
 mod flux;
@@ -46,26 +46,26 @@ pub use argocd::ArgoCd;
 pub use flux::Flux;
 pub use standing::{Neighbour, Standing};
 
-/// Returns the revisions that a folder has for the program: one for each way to publish it.
+/// Returns the revisions of a folder at the program, one for each way of publishing it.
 pub type Revisions = Box<dyn FnMut(&ClusterFolder) -> Result<Vec<String>, String>>;
 
-/// A cluster that another program brings to its folder.
+/// The backend of a cluster whose folder another program applies.
 pub struct NeighbourBackend {
     runtime: Runtime,
     session: Session,
 }
 
-/// All of the backend but what runs it.
+/// Everything in the backend except the runtime.
 struct Session {
     connection: Connection,
-    /// The connection to the cluster that has the program's record, if it is another one.
+    /// The connection to the cluster with the program's record, if that is another cluster.
     records: Option<Connection>,
     neighbour: Box<dyn Neighbour>,
     revisions: Revisions,
     rules: Arc<HealthRules>,
     protected: Protected,
     deadlines: Deadlines,
-    /// The record that the last sync of this process left.
+    /// The record of the last sync of this process.
     record: Option<Record>,
     tree: Arc<str>,
     wanted_revisions: Vec<String>,
@@ -79,8 +79,8 @@ impl fmt::Debug for NeighbourBackend {
 }
 
 impl NeighbourBackend {
-    /// Reads the credentials. Whether the servers answer shows with the first question. `records` leads to the cluster
-    /// that has the program's record, if it is another one.
+    /// Reads the credentials. The first request shows whether the servers answer. `records` is the cluster with the
+    /// program's record, if that is another cluster.
     pub fn connect(
         settings: &Settings,
         neighbour: Box<dyn Neighbour>,
@@ -93,7 +93,7 @@ impl NeighbourBackend {
             let identity = Identity::new(&settings.fleet, &settings.namespace);
             Connection::new(ApiClient::new(server, identity), settings.at_once.max(1), None)
         };
-        // Whoever applies the folder must not be removed with it.
+        // Never removes the namespace of the program that applies the folder.
         let mut protected = settings.protected.clone();
         protected.push(neighbour.record().namespace);
         let session = Session {
@@ -114,7 +114,7 @@ impl NeighbourBackend {
 }
 
 impl Session {
-    /// Reads the state of the cluster, unless nothing has changed since the last time.
+    /// Reads the state of the cluster, unless it is unchanged.
     async fn look(&mut self, desired: &BTreeMap<ObjectId, Desired>) -> Result<(), BackendError> {
         let whole = |api: &ApiClient, failure: Failure| api.whole(&failure);
         if self.connection.kinds.is_empty() {
@@ -127,7 +127,7 @@ impl Session {
             )));
         };
         let source = match self.neighbour.source(&record) {
-            // It only explains more. There may be no right to read it.
+            // The source only explains more, and berth may lack the right to read it.
             Some(place) => self.read(&place).await.unwrap_or_default(),
             None => None,
         };
@@ -160,14 +160,14 @@ impl Session {
         Ok(())
     }
 
-    /// Reads one object of the program. `None` if it does not exist.
+    /// Reads one of the program's objects. `None` if it does not exist.
     async fn read(&mut self, place: &RecordPlace) -> Result<Option<Json>, BackendError> {
         let connection = self.records.as_mut().unwrap_or(&mut self.connection);
         read(connection, self.neighbour.name(), place).await
     }
 
-    /// Reports whether the program is still at the folder that is known here. A newer one may have objects again whose
-    /// removal was approved.
+    /// Reports whether the program still has the folder that berth knows. A newer folder may contain objects again
+    /// whose removal was approved.
     async fn is_still_applied(&mut self) -> bool {
         let place = self.neighbour.record();
         let Ok(Some(record)) = self.read(&place).await else { return false };
@@ -216,7 +216,7 @@ impl Backend for NeighbourBackend {
         runtime.block_on(async {
             let looked = session.look(desired).await;
             if looked.is_err() {
-                // The credentials of a pod change while it runs. Without new ones, the next survey says so.
+                // The credentials of a pod change while it runs. If reconnecting fails, the next survey reports it.
                 let _ = session.connection.reconnect().await;
                 if let Some(records) = &mut session.records {
                     let _ = records.reconnect().await;
@@ -227,7 +227,7 @@ impl Backend for NeighbourBackend {
         if let Some(standing) = session.found.standing.as_ref().filter(|it| **it != Standing::Applied)
             && desired.is_empty()
         {
-            // No object can say it.
+            // With no objects, the failure has no other place to be reported.
             let why = standing.words().unwrap_or_default();
             return Err(BackendError::Failed(format!(
                 "{} has not applied the empty folder: {why}",
@@ -235,7 +235,7 @@ impl Backend for NeighbourBackend {
             )));
         }
         session.deadlines.retain(|id| desired.contains_key(id));
-        // Nothing that is wanted is written: each counts as it is, and its health says the rest.
+        // Berth writes no wanted object: each counts as unchanged, and its health shows its real state.
         let there = |wanted: &Desired| Live {
             owned: true,
             form: Form::There { version: Version(String::new()), same: true },
@@ -280,7 +280,7 @@ impl Backend for NeighbourBackend {
             }
             removed
         });
-        // The next survey shows what is left.
+        // The next survey shows which objects are left.
         (session.found.seen, session.found.left) = (None, BTreeMap::new());
         removed
     }
@@ -315,7 +315,7 @@ impl Backend for NeighbourBackend {
     }
 }
 
-/// Reads one object of the program of this name. `None` if it does not exist.
+/// Reads one object of this program. `None` if it does not exist.
 async fn read(
     connection: &mut Connection,
     program: &str,
@@ -323,7 +323,7 @@ async fn read(
 ) -> Result<Option<Json>, BackendError> {
     let RecordPlace { group, kind, namespace, name } = place;
     if connection.kinds.preferred(group, kind).is_none() {
-        // It may have been installed since.
+        // The kind may have been installed since.
         connection.ask_kinds().await.map_err(|failure| connection.api.whole(&failure))?;
     }
     let Some(served) = connection.kinds.preferred(group, kind) else {

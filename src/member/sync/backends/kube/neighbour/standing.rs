@@ -1,4 +1,4 @@
-//! The state of one folder at a program that applies it in berth's place, and the questions that such a program answers.
+//! The state of one folder at a program that applies it in berth's place, and the interface to such a program.
 
 use serde_json::Value as Json;
 
@@ -8,20 +8,20 @@ use berth_base::model::ObjectId;
 /// The state of the wanted folder at the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// It applied exactly this folder, and is content with it.
+    /// The program applied exactly this folder, and reports it healthy.
     Applied,
-    /// It is not done with the folder, for this reason.
+    /// The program has not finished with the folder, for this reason.
     Pending(String),
-    /// It waits, and does not go on by itself.
+    /// The program waits, and will not continue by itself.
     Stuck(String),
-    /// It applied exactly this folder, and some objects are not healthy.
+    /// The program applied exactly this folder, and some objects are unhealthy.
     Unhealthy(String),
-    /// It could not apply this folder.
+    /// The program could not apply this folder.
     Failed(String),
 }
 
 impl Standing {
-    /// Returns the reason why the folder is not well.
+    /// Returns the reason why the folder is not applied or not healthy.
     pub fn words(&self) -> Option<&str> {
         match self {
             Standing::Applied => None,
@@ -31,7 +31,7 @@ impl Standing {
     }
 }
 
-/// The place of an object that a program keeps for its own work.
+/// The place of an object with which a program works.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordPlace {
     pub group: &'static str,
@@ -48,29 +48,29 @@ impl std::fmt::Display for RecordPlace {
 
 /// A program that applies the folder of a cluster in berth's place.
 pub trait Neighbour: std::fmt::Debug {
-    /// Returns the program's name, for people.
+    /// Returns the program's name, for messages.
     fn name(&self) -> &'static str;
 
-    /// Returns the object that holds the program's order and its status.
+    /// Returns the place of the object with the program's orders and status.
     fn record(&self) -> RecordPlace;
 
-    /// Returns the object that says where the program takes the folder from. `None` if the record says all.
+    /// Returns the place of the object that names the folder's origin. `None` if the record is enough.
     fn source(&self, record: &Json) -> Option<RecordPlace>;
 
-    /// Reads the state of the folder that has these revisions: a Git commit, as `sha1:…`, or an artifact's digest.
+    /// Reads the state of the folder that has these revisions: a Git commit, as `sha1:...`, or an artifact's digest.
     fn standing(&self, record: &Json, source: Option<&Json>, revisions: &[String]) -> Standing;
 
-    /// Returns the selector of labels that all objects have which the program applied; empty if they have none in common.
+    /// Returns the label selector of all objects that the program applied; empty if they share no label.
     fn selector(&self) -> String;
 
-    /// Reports whether the program applied an object for this record, and keeps from removing it.
+    /// Reports whether the program applied an object for this record, and will not remove it.
     fn leaves(&self, object: &Json) -> bool;
 
     /// Reports whether a message of the program names an object.
     fn names(&self, message: &str, id: &ObjectId) -> bool;
 }
 
-/// A live object, as far as it says whether it is as wanted.
+/// The observed state of a wanted object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
     pub health: Health,
@@ -78,9 +78,10 @@ pub struct Observed {
     pub is_as_wanted: bool,
 }
 
-/// Judges one wanted object by the state of its folder and by its live form.
+/// Judges one wanted object by its folder's state and its live form.
 ///
-/// Only a folder that was applied says something about an object that looks as wanted: the program may change it yet.
+/// While the program still works on the folder, even an object with all wanted fields counts as progressing: the
+/// program may still change it.
 pub fn judge(
     neighbour: &dyn Neighbour,
     standing: &Standing,

@@ -1,5 +1,5 @@
-//! A live object → its cache entry: its owner, whether it is as wanted for certain, its health. Its content is kept
-//! only if it must be compared once more.
+//! Builds the cache entry of a live object: its owner, its difference from the wanted form, its health. The content
+//! is kept only if it must be compared again.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::sync::strategy::{Finding, Strategy, WriteLimit};
 use berth_base::model::ObjectId;
 use berth_base::model::annotation::{IGNORE, IGNORE_MANAGERS, INITIAL, RETAIN, SEALED};
 
-/// The wanted objects, each with the hash with which it is applied.
+/// The wanted objects, each with the hash of its form.
 pub(crate) type WantedObjects = BTreeMap<ObjectId, WantedObject>;
 
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub struct WantedObject {
     pub rules: Arc<HealthRules>,
 }
 
-/// An object's version, as a number that grows. Nothing where a server counts in another way.
+/// An object's version as a growing number; `None` if the server's versions are no numbers.
 pub type Version = Option<u64>;
 
 /// A cache entry for one live object.
@@ -37,23 +37,23 @@ pub struct CachedObject {
     pub uid: Box<str>,
     pub version: Version,
     pub owned: bool,
-    /// The hash that it carries.
+    /// The hash in the object's annotation.
     pub applied: Option<Arc<str>>,
-    /// True if berth still owns all that was applied with this hash, and no value is another one.
+    /// True if berth still owns everything applied with this hash, and no value differs.
     pub intact: bool,
-    /// True if berth owns all that was applied with this hash, and some values are other ones: the cluster's admission
-    /// changed them.
+    /// True if berth owns everything applied with this hash, and some values differ: the cluster's admission changed
+    /// them.
     pub altered: bool,
     pub leaving: Option<Box<str>>,
-    /// True if another object takes it along.
+    /// True if the object has an owner, whose removal also removes the object.
     pub has_owner: bool,
     pub health: Health,
-    /// The verdict of its strategy, as far as the object alone decides it.
+    /// The verdict of its strategy, as far as the object alone determines it.
     pub finding: Option<Finding>,
     /// The label selector of its pods, if it has some.
     pub pods: Option<Box<str>>,
     pub annotations: Annotations,
-    /// The object itself, if it is not as wanted and has to be compared again.
+    /// The object itself, if it may differ from the wanted form and must be compared again.
     pub live: Option<Arc<Json>>,
 }
 
@@ -68,7 +68,7 @@ impl fmt::Debug for CachedObject {
 }
 
 impl CachedObject {
-    /// Builds the entry of an object with berth's label. `None` if the object does not concern berth.
+    /// Builds the entry of an object with berth's label. `None` if the object is neither owned nor wanted.
     pub fn of(object: Json, identity: &Identity, wanted: Option<&WantedObject>) -> Option<CachedObject> {
         let owned = identity.owns(&object);
         if !owned && wanted.is_none() {
@@ -78,7 +78,7 @@ impl CachedObject {
         let carries = |wanted: &&WantedObject| text == Some(&*wanted.hash);
         let same = wanted.filter(carries);
         let applied = match same {
-            // Most objects carry the wanted hash, whose allocation is shared.
+            // Most objects have the wanted hash, so the allocation is shared.
             Some(wanted) => Some(wanted.hash.clone()),
             None => text.map(Arc::from),
         };
@@ -106,22 +106,22 @@ impl CachedObject {
         Some(entry)
     }
 
-    /// Reports whether the object is as wanted for certain.
+    /// Reports whether the object certainly equals its wanted form.
     pub fn is_same(&self, wanted: &WantedObject) -> bool {
         self.owned && self.intact && self.applied.as_deref() == Some(&*wanted.hash)
     }
 
-    /// Reports whether there is nothing to say about the object, as wanted as it may be.
+    /// Reports whether the object itself needs no report: healthy, without a finding, and not being removed.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.health == Health::Healthy && self.finding.is_none() && self.leaving.is_none()
     }
 
-    /// Reports whether no value of the object may be shown.
+    /// Reports whether messages must not show values of the object.
     pub(crate) fn is_sealed(&self) -> bool {
         self.annotations.contains_key(SEALED)
     }
 
-    /// Reports whether the object is berth's and gets a new form whatever its content.
+    /// Reports whether berth owns the object, and its form is outdated whatever its content.
     pub(crate) fn is_plainly_older(&self, wanted: &WantedObject) -> bool {
         self.owned
             && !self.is_sealed()
@@ -138,7 +138,7 @@ impl CachedObject {
     }
 }
 
-/// Returns an object's annotations for the syncer; those of the wanted form where they are equal.
+/// Returns an object's annotations for the syncer. Shares those of the wanted form if they are equal.
 fn annotations_of(object: &Json, wanted: Option<&WantedObject>) -> Annotations {
     let own = own_annotations(object);
     match wanted.map(|wanted| wanted.desired.annotations()).filter(|wanted| ***wanted == own) {

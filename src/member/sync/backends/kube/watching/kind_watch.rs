@@ -1,6 +1,7 @@
-//! One kind's objects, followed: a watch from the end of the list, begun again when it is cut, and a new list when
-//! the server no longer knows the changes in between. A server that was away is listed again, too: a restored
-//! server begins a watch from a version that it does not have yet, and sends no event for the changes that it lost.
+//! Follows one kind's objects: a watch from the end of the list, restarted when it ends, and a new list when the
+//! server no longer has the changes in between. A kind is also listed again after the server was unreachable: a
+//! restored server accepts a watch from a version that it does not have yet, and sends no event for the changes that
+//! it lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,23 +27,23 @@ pub(crate) struct KindWatch {
     pub api: ApiClient,
     pub shared: Arc<Shared>,
     pub scope: KindScope,
-    /// The silence, even without a bookmark, after which a watch counts as lost.
+    /// The time without any event, even a bookmark, after which a watch counts as lost.
     pub silence: Duration,
 }
 
 /// The longest time a server keeps a watch open, and the random part added to it.
 const OPEN_SECONDS: (u64, u64) = (240, 50);
 
-/// Pauses before a watch is begun again that does not hold.
+/// Pauses before a failed watch is restarted.
 const PAUSES: Backoff = Backoff::new(Duration::from_millis(200), Duration::from_secs(30));
 
-/// A watch that was open for so long did hold.
+/// The time after which a watch counts as successful.
 const LASTING: Duration = Duration::from_secs(5);
 
-/// The interval at which a kind is listed that cannot be watched.
+/// The interval at which an unwatchable kind is listed.
 const RELIST_INTERVAL: Duration = Duration::from_secs(30);
 
-/// The number of short watches in a row after which the kind is listed as well.
+/// The number of short watches in a row after which the kind is also listed.
 const MOST_BROKEN: u32 = 6;
 
 /// The number of attempts at a list whose continuation the server has forgotten.
@@ -51,19 +52,19 @@ const ATTEMPTS: usize = 3;
 /// The reason why a watch ended.
 #[derive(Debug)]
 enum WatchEnd {
-    /// The usual end; the next watch goes on from there.
+    /// The usual end; the next watch continues from there.
     Closed,
-    /// The server has forgotten the changes since, or the watch was silent for too long.
+    /// The server no longer has the changes since, or the watch was silent for too long.
     Lost,
     /// The account or server does not allow a watch.
     Refused,
-    /// The server did not answer, or could not: it may come back from a restore.
+    /// The server did not answer, or failed: it may be returning from a restore.
     Away,
     Broken,
 }
 
 impl KindWatch {
-    /// Lists all objects. Returns the version to watch from.
+    /// Lists all objects. Returns the version from which to watch.
     pub async fn list(&self) -> Result<String, Failure> {
         let mut attempt = 1;
         loop {
@@ -96,7 +97,7 @@ impl KindWatch {
         Ok(version)
     }
 
-    /// Follows it for ever, from a version on.
+    /// Follows the kind for ever, from a version on.
     pub async fn follow(self, mut from: String) {
         let mut failures: u32 = 0;
         loop {
@@ -113,15 +114,15 @@ impl KindWatch {
                     }
                 }
             }
-            // A kind whose watches keep breaking is listed now and then.
+            // A kind whose watches keep breaking is also listed from time to time.
             let keeps_breaking = matches!(end, WatchEnd::Broken) && failures >= MOST_BROKEN;
             if !keeps_breaking && !matches!(end, WatchEnd::Lost | WatchEnd::Refused | WatchEnd::Away) {
                 continue;
             }
             loop {
                 match self.list().await {
-                    // What was seen after a point to which the server has gone back, never happened: all of it is
-                    // forgotten, and listed once more.
+                    // The server went back to an earlier point, so everything seen after it never happened. All
+                    // entries are forgotten and listed again.
                     Ok(version) if is_older(&version, &from) => {
                         from = version;
                         self.shared.cache().forget(|id| self.scope.holds(id));
@@ -134,9 +135,10 @@ impl KindWatch {
                         self.shared.fault(&self.scope, None);
                         break;
                     }
-                    // Without an answer the entries stay, and a sync reports the failure.
+                    // Without an answer the entries stay, and the next sync reports the failure.
                     Err(Failure::Unreachable(_)) => self.shared.request_sync(),
-                    // The kind is gone or away. The remaining entries are the objects whose removal nobody saw.
+                    // The kind is no longer served, perhaps for a while. The remaining entries are objects whose
+                    // removal nobody saw.
                     Err(failure) if failure.code() == 404 => {
                         self.shared.fault(&self.scope, Some(failure));
                         return;
@@ -149,7 +151,7 @@ impl KindWatch {
         }
     }
 
-    /// Runs one watch. Leaves in `from` the version to go on from.
+    /// Runs one watch. Leaves the version to continue from in `from`.
     async fn watch(&self, from: &mut String) -> WatchEnd {
         let params = WatchParams {
             label_selector: Some(self.api.identity.selector()),
@@ -231,8 +233,8 @@ impl KindWatch {
     fn judged(&self, id: ObjectId, object: Json) -> (ObjectId, Option<CachedObject>, Version) {
         let version = version_of(&object);
         let (wanted, identity) = (self.shared.cache().wanted(), &self.api.identity);
-        // The object is judged without the lock. A wanted form that changes meanwhile is judged when its sync
-        // begins.
+        // The object is judged without the lock. If its wanted form changes meanwhile, the sync of that form judges
+        // it again.
         let (id, form) = match wanted.get_key_value(&id) {
             Some((own, form)) => (own.clone(), Some(form)),
             None => (id, None),
@@ -247,13 +249,13 @@ fn note_version(object: &Json, from: &mut String) {
     }
 }
 
-/// Reports whether a version is one of before another.
+/// Reports whether a version is older than another.
 fn is_older(version: &str, other: &str) -> bool {
     let [version, other] = [version, other].map(|version| version.parse::<u64>().ok());
     version.zip(other).is_some_and(|(version, other)| version < other)
 }
 
-/// Returns the pause after failures; a watch that closes without one is begun again after the shortest.
+/// Returns the pause after failures. A watch that closes without a failure is restarted after the shortest one.
 fn pause(failures: u32) -> Duration {
     PAUSES.jittered(failures.saturating_add(1), chance())
 }

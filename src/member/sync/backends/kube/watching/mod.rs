@@ -1,11 +1,11 @@
-//! The owned objects of a cluster, read once by a list for each kind and from then on by a watch.
+//! The owned objects of a cluster, read once by a list for each kind and then followed by a watch.
 //!
-//! - `cached_object`: the entry of one object. `object_cache`: all entries, and the changes that ask for a sync.
-//!   `shared`: what watches leave for syncs. `kind_watch`: one kind's list and watch. `record_watch`: the watch
-//!   of berth's record.
+//! - `cached_object`: the entry of one object. `object_cache`: all entries, and the changes that start a sync.
+//!   `shared`: the results that watches leave for syncs. `kind_watch`: one kind's list and watch. `record_watch`: the
+//!   watch of berth's record.
 //!
-//! A sync that finds every kind watched sends no request to know the live objects. Their contents are dropped
-//! after reading: memory grows with names and hashes only.
+//! If every kind is watched, a sync needs no request to know the live objects. Their contents are dropped after
+//! reading: memory grows only with names and hashes.
 
 pub(crate) mod cached_object;
 pub(crate) mod kind_scope;
@@ -34,7 +34,7 @@ use kind_scope::KindScope;
 use kind_watch::KindWatch;
 use shared::{Shared, lock};
 
-/// The kinds that are looked at.
+/// The followed kinds.
 #[derive(Debug)]
 pub(crate) struct Watching {
     pub shared: Arc<Shared>,
@@ -68,7 +68,7 @@ impl Watching {
         self.on
     }
 
-    /// Ends all watches. The next survey begins them again, with the credentials of then.
+    /// Ends all watches. The next survey restarts them, with the credentials of that moment.
     pub(crate) fn begin_anew(&mut self) {
         for task in std::mem::take(&mut self.following).into_values().chain(self.notice.take()) {
             task.abort();
@@ -82,11 +82,11 @@ impl Watching {
         self.listed.iter().any(|(listed_group, listed)| **listed_group == *group && **listed == *kind)
     }
 
-    /// Lists each kind that is not watched already, several at once, and starts the watches. Returns the
-    /// kinds that could not be listed, whose entries stay as the last list and watch left them.
+    /// Lists each kind that is not yet watched, several at once, and starts the watches. Returns the kinds that could
+    /// not be listed, whose entries keep their last state.
     ///
-    /// The watch of an owned kind without a scope goes on to its end: the removals that took the kind away may be yet
-    /// to come.
+    /// The watch of an owned kind without a scope continues to its end: the events of the removals that preceded the
+    /// kind's own may still arrive.
     pub async fn look(
         &mut self,
         scopes: BTreeMap<KindScope, bool>,
@@ -123,7 +123,7 @@ impl Watching {
         let new: Vec<(KindScope, bool)> =
             scopes.into_iter().filter(|(scope, _)| !self.following.contains_key(scope)).collect();
         let feeds: Vec<KindWatch> = new.iter().map(|(scope, _)| follow(scope)).collect();
-        // A list replaces all earlier entries. They count only where no list can be had.
+        // A list replaces all earlier entries. They are restored if the list fails.
         let earlier: Vec<_> =
             new.iter().map(|(scope, _)| self.shared.cache().take(|id| scope.holds(id))).collect();
         let results = each(at_once, feeds.iter().map(KindWatch::list)).await;
@@ -145,7 +145,7 @@ impl Watching {
                 }
             }
         }
-        // This sync begins with the lists' objects, so they ask for no further sync.
+        // This sync uses the listed objects, so they request no further one.
         self.shared.called.store(false, Ordering::SeqCst);
         let faults = lock(&self.shared.faults);
         failed.extend(faults.iter().map(|(scope, failure)| (scope.clone(), failure.clone())));
@@ -159,10 +159,10 @@ mod tests;
 /// The pause between two watches.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// The pause if berth may not watch the object: each sync reads it before it writes anyway.
+/// The pause if berth has no right to watch the object. Each sync reads it before it writes anyway.
 const REFUSED: Duration = Duration::from_secs(300);
 
-/// Follows the record for ever, and asks for a sync where its suspension is another one.
+/// Follows the record for ever, and requests a sync when its suspension changes.
 pub async fn follow(api: ApiClient, shared: Arc<Shared>, silence: Duration) {
     let path = api.identity.parent_path();
     let params = WatchParams {
@@ -182,7 +182,7 @@ pub async fn follow(api: ApiClient, shared: Arc<Shared>, silence: Duration) {
                 while let Ok(Ok(Some(event))) = timeout(silence, stream.try_next()).await {
                     let object = match event {
                         WatchEvent::Added(object) | WatchEvent::Modified(object) => object,
-                        // The sync makes the record again.
+                        // The sync recreates the record.
                         WatchEvent::Deleted(_) => {
                             lock(&shared.record).take();
                             shared.request_sync();

@@ -1,7 +1,7 @@
-//! The cache of all owned objects, as watches and lists have shown them, and the changes that ask for a sync.
+//! The cache of all owned objects, filled by watches and lists, and the changes that request a sync.
 //!
-//! Events may come late, twice, or in another order than answers: an event older than its entry does not count,
-//! and a removal names the very object by its UID.
+//! Events may arrive late, twice, or in another order than answers. So an event older than its entry is ignored, and
+//! a removal names its object by UID.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use berth_base::model::ObjectId;
 pub struct ObjectCache {
     wanted: Arc<WantedObjects>,
     entries: BTreeMap<ObjectId, CachedObject>,
-    /// Objects whose changes ask for no sync until then.
+    /// Objects whose changes request no sync until the given moment.
     muted: BTreeMap<ObjectId, Instant>,
     /// The objects that berth is writing now.
     writing: BTreeSet<ObjectId>,
-    /// The UIDs of what went away meanwhile.
+    /// The UIDs of objects removed while berth writes.
     gone: BTreeSet<Box<str>>,
 }
 
@@ -42,7 +42,7 @@ impl ObjectCache {
         self.entries.get(id)
     }
 
-    /// Does not ask for a sync on account of this object for a while.
+    /// Requests no sync for changes of this object until a moment.
     pub fn mute(&mut self, id: &ObjectId, until: Instant) {
         self.muted.insert(id.clone(), until);
     }
@@ -55,8 +55,8 @@ impl ObjectCache {
         self.muted.get(id).is_some_and(|until| Instant::now() < *until)
     }
 
-    /// Puts an object's present entry; `None` if the object no longer concerns berth. Returns true if that
-    /// asks for a sync.
+    /// Stores an object's present entry; `None` if the object no longer concerns berth. Returns true if the change
+    /// requests a sync.
     pub fn put(&mut self, id: ObjectId, entry: Option<CachedObject>, version: Version) -> bool {
         let before = self.entries.get(&id);
         if before.is_some_and(|before| is_older(version, before.version)) {
@@ -82,18 +82,18 @@ impl ObjectCache {
             return true;
         }
         match before {
-            // The object became as wanted by somebody's write: the report may say otherwise.
+            // Somebody's write made the object equal to its wanted form, which may change the report.
             Some(before) => {
                 before.health != entry.health
                     || before.finding != entry.finding
                     || !(before.is_same(wanted) || self.writing.contains(id))
             }
-            // Most likely the echo of berth's own write.
+            // Most likely the event of berth's own write.
             None => false,
         }
     }
 
-    /// Removes one very object. Returns true if that asks for a sync.
+    /// Removes the object with this UID. Returns true if that requests a sync.
     pub fn gone(&mut self, id: &ObjectId, uid: &str) -> bool {
         if self.entries.get(id).is_none_or(|entry| &*entry.uid != uid) {
             return false;
@@ -105,20 +105,20 @@ impl ObjectCache {
         !self.is_muted(id)
     }
 
-    /// Names what berth writes from now on.
+    /// Sets the objects that berth writes from now on.
     pub fn writing(&mut self, ids: BTreeSet<ObjectId>) {
         self.writing = ids;
         self.gone.clear();
     }
 
-    /// Puts an object that berth has written, so that its echo from a watch is no news.
+    /// Stores an object that berth wrote, so that its event from a watch requests no sync.
     pub fn wrote(&mut self, id: ObjectId, entry: CachedObject) {
         if self.gone.contains(&entry.uid) {
             return;
         }
         match self.entries.get_mut(&id) {
             Some(before) if is_older(entry.version, before.version) => {}
-            // A watch has told of the same version, and knows more of the object than the write does.
+            // The watch already delivered this version, in more detail.
             Some(before)
                 if before.version.is_some() && before.version == entry.version && before.uid == entry.uid =>
             {
@@ -130,7 +130,7 @@ impl ObjectCache {
         }
     }
 
-    /// Marks an object in this version as wanted, although its managers or values do not show it, with the finding that
+    /// Accepts this version of an object as wanted, although its managers or values differ. Sets the finding that
     /// syncs report from now on.
     pub fn trust(&mut self, id: &ObjectId, version: Version, finding: Option<Finding>) {
         if let Some(entry) = self.entries.get_mut(id).filter(|entry| entry.version == version) {
@@ -139,8 +139,8 @@ impl ObjectCache {
         }
     }
 
-    /// Takes in a list, which is the truth for all up to its version. Objects missing from it are dropped; those
-    /// written after it stay. An object that is older than its entry shows that the server went back.
+    /// Stores a list, which is complete up to its version. Drops objects missing from the list, except those written
+    /// after it. An object older than its entry shows that the server went back.
     pub fn listed(
         &mut self,
         of: impl Fn(&ObjectId) -> bool,
@@ -175,14 +175,14 @@ impl ObjectCache {
         self.entries.extract_if(.., |id, _| of(id)).collect()
     }
 
-    /// Puts entries back that were taken out, where there are no newer ones.
+    /// Restores removed entries, unless newer ones exist.
     pub(crate) fn restore(&mut self, entries: BTreeMap<ObjectId, CachedObject>) {
         for (id, entry) in entries {
             self.entries.entry(id).or_insert(entry);
         }
     }
 
-    /// Keeps nothing of a kind that is looked at no longer.
+    /// Forgets kinds that are no longer followed.
     pub fn forget(&mut self, of: impl Fn(&ObjectId) -> bool) {
         self.entries.retain(|id, _| !of(id));
     }
@@ -192,16 +192,16 @@ impl ObjectCache {
     }
 }
 
-/// The news of a list.
+/// The changes found in a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Listed {
-    /// True if it asks for a sync.
+    /// True if the changes request a sync.
     pub asks: bool,
     /// True if the server has an object in an older version than it had before, as after a restore.
     pub went_back: bool,
 }
 
-/// Reports whether one version is known to be older than another.
+/// Reports whether both versions are known and the first is older.
 fn is_older(one: Version, other: Version) -> bool {
     matches!((one, other), (Some(one), Some(other)) if one < other)
 }

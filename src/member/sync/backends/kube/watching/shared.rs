@@ -16,9 +16,9 @@ use crate::sync::backends::RequestSync;
 #[derive(Default)]
 pub struct Shared {
     cache: Mutex<ObjectCache>,
-    /// Kinds that cannot be looked at.
+    /// Kinds that cannot be followed.
     pub faults: Mutex<BTreeMap<KindScope, Failure>>,
-    /// Berth's record as its watch shows it. `None` while the watch cannot tell.
+    /// Berth's record from its watch. `None` while the watch does not have it.
     pub record: Mutex<Option<Json>>,
     pub call: Mutex<Option<RequestSync>>,
     /// True if a sync was requested since the last one began.
@@ -40,7 +40,7 @@ impl Shared {
         lock(&self.cache)
     }
 
-    /// Asks for a sync, once for all that happens until it begins.
+    /// Requests a sync. Further requests before it begins have no effect.
     pub(crate) fn request_sync(&self) {
         if self.called.swap(true, Ordering::SeqCst) {
             return;

@@ -1,4 +1,4 @@
-//! A kind is followed through all that servers do to watches: a server that answers as it is told.
+//! Follows a kind through everything that servers do to watches, with a scripted server.
 
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
@@ -18,9 +18,9 @@ use berth_base::model::ObjectId;
 #[derive(Default)]
 struct Script {
     lists: Vec<(u16, Json)>,
-    /// The events of a watch, and whether it stays open after them.
+    /// The events of a watch, and true if it stays open after them.
     watches: Vec<(Vec<Json>, bool)>,
-    /// The requests: `list`, or the version that a watch went on from.
+    /// The requests: `list`, or the version from which a watch started.
     asked: Vec<String>,
     open: Vec<TcpStream>,
 }
@@ -146,7 +146,7 @@ fn bookmark(version: u64) -> Json {
     )
 }
 
-/// No answer at all.
+/// The server does not answer.
 fn away() -> Json {
     json!({"type": "AWAY"})
 }
@@ -170,7 +170,7 @@ fn a_watch_goes_on_from_its_last_bookmark_and_a_forgotten_version_is_listed_anew
     );
     server.until("it watches from the second list", |it| it.asked().len() == 5);
     assert_eq!(server.asked(), ["list", "10", "12", "list", "30"]);
-    // What was removed in between is missed by no list.
+    // The new list shows that the object is gone.
     assert_eq!(server.names(), ["a"]);
     assert_eq!(server.calls.load(Ordering::SeqCst), 2, "once for the first list, once for the removal");
 }
@@ -192,7 +192,7 @@ fn what_a_restored_server_no_longer_knows_is_forgotten() {
 
 #[test]
 fn a_server_that_was_away_is_listed_again_for_it_may_have_been_restored() {
-    // Meanwhile it has counted further than it had before.
+    // Meanwhile the restored server has counted beyond its former version.
     let server = Server::start(
         vec![list(100, &[object("a", 90), object("c", 80)]), list(200, &[object("a", 30), object("b", 6)])],
         vec![(vec![away()], false)],

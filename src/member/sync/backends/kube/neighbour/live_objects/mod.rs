@@ -1,6 +1,6 @@
-//! The live objects of a folder that another program applies, and those that it leaves for berth to remove.
+//! The live objects of a folder that another program applies, and the objects that it leaves for berth to remove.
 //!
-//! A failed read concerns its own objects alone, unless the server cannot be reached at all.
+//! A failed read affects only its own objects, unless the server is unreachable.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use berth_base::model::ObjectId;
 use berth_base::model::annotation::{ORPHAN, SUSPEND, WORKLOAD};
 
 impl Session {
-    /// Reads the wanted objects, and those that are left for berth to remove.
+    /// Reads the wanted objects, and the objects left for berth to remove.
     pub(super) async fn read_objects(
         &mut self,
         desired: &BTreeMap<ObjectId, Desired>,
@@ -34,7 +34,7 @@ impl Session {
         let mut kinds: BTreeSet<(&str, &str)> = desired.keys().map(|id| (&*id.group, &*id.kind)).collect();
         kinds.extend(GUARDED);
         if kinds.iter().any(|(group, kind)| self.connection.kinds.preferred(group, kind).is_none()) {
-            // A folder may bring definitions of kinds.
+            // The folder may define new kinds.
             let asked = self.connection.ask_kinds().await;
             asked.map_err(|failure| self.connection.api.whole(&failure))?;
         }
@@ -77,7 +77,7 @@ impl Session {
             group => format!("{group}/{}", served.version),
         };
         let each = |mut object: Json| {
-            // A list leaves these out.
+            // A list omits these fields.
             object["apiVersion"] = api_version.clone().into();
             object["kind"] = (*kind).into();
             objects.push(object);
@@ -86,7 +86,7 @@ impl Session {
         Ok(objects)
     }
 
-    /// Reads wanted objects one by one: the program puts its labels on nothing that it does not write.
+    /// Reads wanted objects one by one: the program labels only objects that it writes.
     async fn read_unlabelled(
         &mut self,
         desired: &BTreeMap<ObjectId, Desired>,
@@ -118,7 +118,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns the health of an object that cannot be read. Fails if nothing can be asked of the server.
+    /// Returns the health of an unreadable object. Fails if the server answers no request at all.
     fn unseen(&self, what: &str, failure: &Failure, is_secret: bool) -> Result<Health, BackendError> {
         if matches!(failure, Failure::Unreachable(_)) || failure.code() == 401 {
             return Err(self.connection.api.whole(failure));
@@ -132,7 +132,7 @@ impl Session {
         Observed { health: self.rules.judge(object), is_as_wanted }
     }
 
-    /// Returns an object that is no longer wanted and that the program leaves for berth. `None` for any other.
+    /// Returns an object that is no longer wanted and that the program leaves for berth; `None` for any other object.
     fn left(&self, id: &ObjectId, object: &Json) -> Option<Live> {
         let annotations = own_annotations(object);
         let is_berths = annotations.contains_key(WORKLOAD) && self.neighbour.leaves(object);
@@ -149,7 +149,7 @@ impl Session {
     }
 }
 
-/// Stands for the objects of a kind that cannot be listed: some of them may be left for berth to remove.
+/// Returns a placeholder for a kind that cannot be listed: some of its objects may be left for berth to remove.
 fn unknown(health: &Health) -> Live {
     let why = match health {
         Health::Progressing(why) | Health::Failed(why) => why.as_str(),

@@ -1,4 +1,4 @@
-//! A server that refuses single kinds and objects.
+//! Tests with a server that refuses single kinds and objects.
 
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
@@ -86,7 +86,7 @@ fn a_kind_that_cannot_be_listed_concerns_its_own_objects_alone() {
         assert_eq!(names(&mut found.unseen.keys()), ["Secret shop/key"]);
         let why = "its kind cannot be listed: the API server refuses it: Forbidden (403)";
         assert_eq!(found.unseen.values().collect::<Vec<_>>(), [&Health::Failed(why.to_owned())]);
-        // Claims may be left for berth to remove, which nothing else reports.
+        // The placeholder reports claims that may be left for berth to remove; nothing else does.
         assert_eq!(names(&mut found.left.keys()), ["PersistentVolumeClaim *"]);
     });
 }
