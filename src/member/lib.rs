@@ -1,9 +1,9 @@
 //! The member: applies one cluster's folder to it and reports the result.
 
-pub mod apply;
 pub mod cluster_events;
 pub mod cluster_lease;
 pub mod cluster_objects;
+pub mod installer;
 pub mod live;
 pub mod sync;
 

@@ -184,7 +184,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     (
         "kube::",
         &[
-            "member/apply",
+            "member/installer",
             "member/cluster_events",
             "member/cluster_lease",
             "member/cluster_objects",

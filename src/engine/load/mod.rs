@@ -11,11 +11,11 @@ pub mod config;
 mod documents;
 mod file_cache;
 pub mod glob;
+mod incremental;
 mod last_good;
 mod merge_clusters;
 mod misspelt_groups;
 mod name_labels;
-mod patch;
 mod policy_tests;
 mod rivals;
 mod rollout_checks;
@@ -112,7 +112,7 @@ pub fn again(tree: &SourceTree, cache: &mut FileCache) -> Option<Loaded> {
     if last.tree.is_same(tree) {
         return Some(last.loaded.clone());
     }
-    patch::patched(tree, cache)
+    incremental::load(tree, cache)
 }
 
 /// Runs the second half of [`load`].

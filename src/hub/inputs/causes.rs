@@ -5,9 +5,9 @@ use std::mem;
 use std::sync::Arc;
 
 use super::error::InputError;
-use super::last_good::GoodForms;
+use super::form_search::GoodForms;
 use super::read_source::ReadSource;
-use super::{PassInputs, last_good};
+use super::{PassInputs, form_search};
 use berth_base::diag::{Pos, harmless_line};
 use berth_base::model::{ClusterStatus, Key, Map, Pick, Shared, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
@@ -71,7 +71,7 @@ impl PassInputs {
     /// The source of the current state, with the last good forms that it used.
     fn published_tree(&mut self, repo: &Repo, source: CommitId) -> Result<SourceTree, InputError> {
         let mut tree = git::read_source_with_cache(repo, source, &mut self.cache.source)?;
-        let kept = last_good::kept_of(repo, &self.current)?;
+        let kept = form_search::kept_of(repo, &self.current)?;
         tree.found.retain(|one| one.at.as_ref().is_none_or(|at| !kept.contains_key(&*at.file)));
         tree.files.extend(kept.into_iter().map(|(path, bytes)| SourceFile::new(path, bytes)));
         Ok(tree)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::build_cache::BuildCache;
 use super::error::InputError;
-use super::last_good::{FormSearch, GoodForms};
+use super::form_search::{FormSearch, GoodForms};
 use crate::publish::CurrentState;
 use berth_base::source::SourceTree;
 use berth_engine::load::{self, History, Loaded};

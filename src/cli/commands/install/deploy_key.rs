@@ -17,7 +17,7 @@ use berth_base::edit::objects;
 use berth_base::text::base64;
 use berth_git::deploy_key::DeployKey;
 use berth_git::signature::Signer;
-use berth_member::apply::{Applied, Applier};
+use berth_member::installer::{Applied, ClusterInstaller};
 
 /// The file with the private key. The kustomization omits it.
 pub(super) const FILE: &str = "deploy-key.yaml";
@@ -58,7 +58,7 @@ pub(super) fn in_folder(install: &Install, secret: &str, dir: &Path) -> Result<P
 pub(super) fn in_cluster(
     install: &Install,
     secret: &str,
-    cluster: &Applier,
+    cluster: &ClusterInstaller,
 ) -> Result<(Public, Applied, Json), CommandError> {
     let object = deploy_key_secret(install, secret, "");
     let mut live = cluster.get(&object)?;

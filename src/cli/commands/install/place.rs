@@ -12,7 +12,7 @@ use crate::process::exit::{CommandError, Exit, Outcome};
 use crate::process::files;
 use berth_base::model::ObjectId;
 use berth_base::yaml::emit;
-use berth_member::apply::{Applier, ApplyError};
+use berth_member::installer::{ApplyError, ClusterInstaller};
 use berth_member::live::Access;
 
 /// The first line of each file. Only files with it are overwritten.
@@ -98,7 +98,7 @@ fn apply(install: &Install, args: &PlaceArgs, files: &[File], ui: &Ui) -> Result
         patience: Duration::from_secs(30),
         pod: None,
     };
-    let cluster = Applier::connect(&access, args.force_conflicts)?;
+    let cluster = ClusterInstaller::connect(&access, args.force_conflicts)?;
     ui.status(&format!("applying to {}", cluster.server()));
     let say = |done: &str, object: &Json| {
         let id = ObjectId::of(object).map_or_else(String::new, |id| id.to_string());

@@ -1,8 +1,8 @@
 //! Loading with a dialect made for tests, so that each rule is tested alone.
 
 mod hostile;
+mod incremental;
 mod keeping;
-mod patches;
 mod rivals;
 mod rollout_policies;
 mod rules;

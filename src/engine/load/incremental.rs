@@ -24,7 +24,7 @@ struct ChangedFile<'t> {
 }
 
 /// Loads a tree as a change of the last loaded one, if possible.
-pub(super) fn patched(tree: &SourceTree, cache: &mut FileCache) -> Option<Loaded> {
+pub(super) fn load(tree: &SourceTree, cache: &mut FileCache) -> Option<Loaded> {
     let last = cache.last.take()?;
     let loaded = patch(&last, tree, cache);
     // If this tree cannot be loaded as a change, the next one is compared with the same last tree.

@@ -44,16 +44,16 @@ pub enum ApplyError {
 
 /// A connection to the cluster that gets the objects.
 #[derive(Debug)]
-pub struct Applier {
+pub struct ClusterInstaller {
     session: ApiSession,
     /// True if fields of other managers are taken over.
     force: bool,
 }
 
-impl Applier {
+impl ClusterInstaller {
     /// Reads the kubeconfig. The first request shows whether the server answers.
-    pub fn connect(access: &Access, force: bool) -> Result<Applier, LiveError> {
-        Ok(Applier { session: ApiSession::open(access)?, force })
+    pub fn connect(access: &Access, force: bool) -> Result<ClusterInstaller, LiveError> {
+        Ok(ClusterInstaller { session: ApiSession::open(access)?, force })
     }
 
     pub fn server(&self) -> &str {
