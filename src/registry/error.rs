@@ -21,14 +21,12 @@ pub enum RegistryError {
     #[error("the registry `{registry}` refuses `{what}`: {reason}")]
     Refused { registry: String, what: String, status: u16, reason: String },
     /// The answer violates the protocol, such as bytes with another digest.
-    #[error("the registry `{registry}` gives a wrong answer for `{what}`: {reason}")]
+    #[error("the registry `{registry}` sent an invalid answer for `{what}`: {reason}")]
     Wrong { registry: String, what: String, reason: String },
     /// The registry has a newer publication, and tags never move back.
-    #[error("`{what}` has sequence {there}, and this daemon has {here}: a newer daemon published there")]
+    #[error("`{what}` already has sequence {there}, newer than this daemon's {here}")]
     Ahead { what: String, there: u64, here: u64 },
-    #[error(
-        "`{what}` has another folder with sequence {sequence} than this daemon: another daemon published there"
-    )]
+    #[error("`{what}` already has another folder under sequence {sequence}")]
     Different { what: String, sequence: u64 },
     #[error("the folder of `{cluster}` cannot be an artifact: {reason}")]
     Unfit { cluster: String, reason: String },
@@ -52,7 +50,8 @@ impl RegistryError {
                 "check the address and the cluster's name, and whether `berth run --publish` has published it"
             }
             RegistryError::Ahead { .. } | RegistryError::Different { .. } => {
-                "stop the other daemon; where the branch was set back on purpose, delete the repository's tags"
+                "stop the other daemon that publishes there; if the branch was set back on purpose, delete the \
+                 repository's tags"
             }
             RegistryError::Unreachable { .. }
             | RegistryError::Busy { .. }

@@ -62,7 +62,7 @@ impl RegistryTransport {
         let pulled =
             self.repository.pull_manifest(&digest.to_string()).map_err(failed)?.ok_or_else(missing)?;
         let pointer = Pointer::read(&pulled.bytes)
-            .ok_or_else(|| self.wrong("its tag `member` is no pointer of berth's"))?;
+            .ok_or_else(|| self.wrong("its tag `member` is not a pointer that berth wrote"))?;
         let commit = pointer.commit_id().map_err(|error| self.local(&error))?;
         let tree = pointer.tree().ok_or_else(|| self.wrong("the commit in its pointer names no tree"))?;
         if before != Some(commit) {
@@ -135,7 +135,7 @@ impl RegistryTransport {
     }
 
     fn no_git(&self) -> TransportError {
-        let message = "a registry takes no refs of Git's".to_owned();
+        let message = "a registry has no Git refs".to_owned();
         TransportError::Refused { remote: self.shown.clone(), name: self.name.clone(), message }
     }
 }

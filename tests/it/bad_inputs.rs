@@ -45,7 +45,7 @@ fn files_that_are_no_object_are_told_with_their_place_and_what_they_stood_for_st
     let bad: Vec<(&str, Vec<u8>, &str)> = vec![
         ("bomb", bomb, "its file cannot be read, at"),
         ("deep", deep, "its file cannot be read, at"),
-        ("huge", huge, "it has 41943056 bytes, and at most 10485760 are read"),
+        ("huge", huge, "it has 41943056 bytes, more than the limit of 10485760"),
         ("twice", map(&member, "twice", "data: {key: a, key: b}\n").1, "at 4:16"),
         ("tab", map(&member, "tab", "data:\n\tkey: a\n").1, "its file cannot be read, at 5:2"),
         ("nul", map(&member, "nul", "data: {key: \"a\0b\"}\n").1, "its file cannot be read, at 4:"),

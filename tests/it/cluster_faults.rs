@@ -272,7 +272,7 @@ fn an_object_that_does_not_go_is_made_anew_when_it_has_gone_and_holds_up_no_othe
     let running = member.keep_in_sync(&[]);
     running.until("it is reported", || member.status().contains("it is being removed, since").then_some(()));
     finalizers(json!(null));
-    running.until("it is made anew", || {
+    running.until("the working copy is damaged; recreating it", || {
         (member.get("configmap", "fixed")?["data"]["key"] == "two").then_some(())
     });
     running.until_applied(2);

@@ -36,7 +36,7 @@ impl Prison {
             .arg(fleet.root().join("copies/sure"));
         sure.arg("--remote").arg(fleet.bare_path());
         let sure = Ran::of(&mut sure);
-        if sure.code == 2 && sure.err.contains("offers no whole sandbox") {
+        if sure.code == 2 && sure.err.contains("offers no complete sandbox") {
             skipped("Landlock", "this kernel lacks it");
             return None;
         }

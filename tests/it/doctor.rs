@@ -72,8 +72,9 @@ fn without_a_remote_the_machine_and_the_repository_here_are_checked() {
         Told::of(&mut command)
     };
     let told = here(&repo.path().join("apps"));
-    told.has("good", "the source `main` is at").has("not-known", "which nobody has published yet");
-    told.has("not-known", "the rights at a remote: none is named").has("warning", "nothing signs commits");
+    told.has("good", "the source `main` is at")
+        .has("not-known", "cannot check the signature of `berth/rendered`: not published");
+    told.has("not-known", "the rights at a remote: none is named").has("warning", "commits are not signed");
     told.counts("fault", 0);
     assert_eq!(told.code, 1);
     repo.publish().expect(0);
@@ -82,7 +83,7 @@ fn without_a_remote_the_machine_and_the_repository_here_are_checked() {
         .has("warning", "nothing says whose commits on `berth/rendered` are trusted");
     let empty = tempfile::tempdir().expect("a folder");
     let told = here(empty.path());
-    told.has("fault", "is not a Git repository").has("warning", "nothing signs commits");
+    told.has("fault", "is not a Git repository").has("warning", "commits are not signed");
     assert_eq!(told.code, 1);
 }
 
@@ -103,7 +104,7 @@ fn an_open_server_lets_everybody_do_everything_and_nothing_of_it_is_done() {
         assert_eq!(told.code, 1);
         told.has("good", "may push to `berth/rendered`").has("good", "may replace `refs/berth/processed`");
         told.has("warning", "may push to `main`").has("warning", "may replace `berth/rendered`");
-        told.has("warning", "may delete `berth/rendered`").has("warning", "nothing signs commits");
+        told.has("warning", "may delete `berth/rendered`").has("warning", "commits are not signed");
         told.counts("fault", 0);
         let told = Told::of(&mut doctor(fleet.root(), &MEMBER, server));
         assert_eq!(told.code, 1);
@@ -130,7 +131,7 @@ fn a_repository_for_the_source_alone_is_one_to_read() {
     source
         .hook("pre-receive", "while read -r old new ref; do case $ref in refs/heads/*) exit 1;; esac; done");
     let told = Told::of(&mut doctor(fleet.root(), &role, &server));
-    told.has("good", "may not push to `main`").counts("warning", 1).has("warning", "nothing signs commits");
+    told.has("good", "may not push to `main`").counts("warning", 1).has("warning", "commits are not signed");
 }
 
 /// A code block of the page on rights.

@@ -150,7 +150,7 @@ fn drift_is_only_reported_where_that_is_wanted_and_new_content_is_applied_all_th
     let said = "`kubectl-edit` changed `.data.key` at 2";
     running.until("the change is said", || member.status().contains(said).then_some(()));
     member.kubectl(&["delete", "configmap", "gone", "-n", "reported"]);
-    let said = "somebody removed it; berth only reports its drift and does not create it again";
+    let said = "removed by others; its drift mode only reports, so berth does not recreate it";
     running.until("the removal is said", || member.status().contains(said).then_some(()));
     let after = running.until_quiet().split_off(before);
     assert!(after.iter().all(|(verb, _)| verb == "get" || verb == "watch"), "{after:?}");

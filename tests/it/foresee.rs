@@ -37,7 +37,7 @@ fn an_empty_result_is_foreseen() {
     let repo = fleet();
     repo.git(&["rm", "-q", "-r", "apps"]);
     repo.commit("clean up");
-    refused(&repo, "the source gives no objects", "--allow-empty");
+    refused(&repo, "the next state has no objects", "--allow-empty");
 }
 
 #[test]

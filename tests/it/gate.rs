@@ -450,7 +450,7 @@ fn an_empty_result_is_refused_and_writes_nothing() {
     repo.commit("all of it");
     let ran = repo.publish().expect(5);
     assert!(
-        ran.err.contains("the source gives no objects") && ran.err.contains("--allow-empty"),
+        ran.err.contains("the next state has no objects") && ran.err.contains("--allow-empty"),
         "{}",
         ran.err
     );

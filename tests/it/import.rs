@@ -394,7 +394,7 @@ fn a_commit_that_only_says_it_was_imported_fails_its_proof() {
     );
     let forged = repo.git(&["commit-tree", &tree, "-m", &message]);
     let ran = run(&["verify", "--repo", repo.arg(), &forged]).expect(3);
-    assert!(ran.out.contains("it says that it was imported"), "{}", ran.out);
+    assert!(ran.out.contains("it claims to be an import"), "{}", ran.out);
     let late = repo.git(&["commit-tree", &tree, "-p", "berth/rendered", "-m", &message]);
     run(&["verify", "--repo", repo.arg(), &late]).expect(3);
 }

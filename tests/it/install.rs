@@ -743,7 +743,7 @@ fn an_installed_syncer_needs_no_rights_of_its_own_where_tenants_have_them() {
     member.publish(&[member.config_map("web", "one")]);
     let folder = tempfile::tempdir().expect("a folder");
     let ran = install(&member, folder.path(), &["--tenant-service-account", "deployer"]).expect(0);
-    assert!(ran.err.contains("It only reads"), "{}", ran.err);
+    assert!(ran.err.contains("The syncer itself only reads"), "{}", ran.err);
     for file in ["1-namespace.yaml", "2-access.yaml"] {
         member.kubectl(&["apply", "-f", folder.path().join(file).to_str().expect("a text path")]);
     }

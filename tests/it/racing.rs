@@ -46,7 +46,7 @@ exit 0"#,
 
 /// The races that a daemon lost.
 fn lost(daemon: &Running) -> usize {
-    daemon.log().matches("somebody else was quicker").count()
+    daemon.log().matches("another process moved or locked a ref").count()
 }
 
 #[test]

@@ -277,7 +277,7 @@ fn a_registry_that_is_away_holds_no_publication_up_and_gets_what_it_missed() {
     assert!(shop.fleet.has("refs/berth/clusters/a"), "Git has it");
     let more = ["--publish", &url, "--metrics", "127.0.0.1:0"];
     let daemon = Running::daemon(&shop.fleet, &Folder::of(&shop.fleet), &more);
-    daemon.wait_for(&["folders are not in the registry, retrying"]);
+    daemon.wait_for(&["publishing folders to the registry failed; retrying"]);
     let address = daemon.address("serving /metrics");
     let behind = |count: &str| {
         let line = format!("berth_run_registry_behind_clusters {count}");
@@ -290,7 +290,7 @@ fn a_registry_that_is_away_holds_no_publication_up_and_gets_what_it_missed() {
         shop.fleet.bare(&["cat-file", "-p", "refs/berth/clusters/a"]).contains("Berth-Seq: 2")
     });
     registry.start_again();
-    daemon.wait_for(&["the registry takes folders again"]);
+    daemon.wait_for(&["the registry accepts folders again"]);
     until("nothing is behind", || behind("0"));
     let calm = page(&address, "/metrics");
     fires(&calm, &calm, 60, &[]);

@@ -27,7 +27,7 @@ fn an_older_daemon_moves_nothing_back_and_a_moved_tag_is_mended() {
     let mut command = berth();
     command.args(["run", "--once", "--publish", &url, "--repo"]).arg(shop.fleet.root().join("copies/old"));
     let ran = Ran::of(command.arg("--remote").arg(&old_branch)).expect(6);
-    assert!(ran.err.contains("has sequence 2, and this daemon has 1"), "{}", ran.err);
+    assert!(ran.err.contains("already has sequence 2, newer than this daemon's 1"), "{}", ran.err);
     assert_eq!(registry.manifest(A, "current").expect("a manifest").1, new);
 
     registry.tag(A, "current", &old);

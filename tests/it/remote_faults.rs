@@ -412,7 +412,7 @@ fn a_members_damaged_working_copy_is_made_anew_and_an_older_folder_is_refused_al
     for part in ["^{tree}", ":shop/ConfigMap_web.yaml"] {
         damage(&fleet, "a", part);
         let ran = fleet.sync_once("a", &server, &[]).expect(0);
-        assert!(ran.err.contains("the working copy was damaged; it is made anew"), "{}", ran.err);
+        assert!(ran.err.contains("the working copy was damaged; recreating it"), "{}", ran.err);
     }
 
     let member = Running::member(&fleet, "a", &server, &[]);

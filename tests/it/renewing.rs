@@ -33,7 +33,7 @@ fn a_damaged_working_copy_is_cloned_anew_and_nothing_is_lost() {
     daemon.wait_for(&["\"pass done\""]);
     assert!(damage(&objects) > 0);
     fleet.edit("two");
-    daemon.wait_for(&["the working copy is damaged; it is cloned anew"]);
+    daemon.wait_for(&["the working copy is damaged; cloning it again"]);
     until("the edit is published", || count() == "2");
     assert_eq!(daemon.stop().0, 0);
 

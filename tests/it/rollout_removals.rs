@@ -76,7 +76,7 @@ fn nobody_goes_on_before_the_member_says_that_its_copy_is_gone() {
     assert_eq!(rollouts.values(&CLUSTERS, "web"), "a=two b=two c=two d=two");
     assert!(!record(&rollouts).contains("removing:"), "{}", record(&rollouts));
     assert!(
-        rollouts.message().contains("no more waiting for the end of removals: d"),
+        rollouts.message().contains("removals finished or no longer awaited: d"),
         "{}",
         rollouts.message()
     );

@@ -165,7 +165,7 @@ fn workloads_that_go_together_go_back_as_one() {
     let message = rollouts.message();
     for name in ["web", "api"] {
         assert!(
-            message.contains(&format!("shop/{name}: release 2 taken back to release 1; halted: a failed: ConfigMap shop/api: no room; release 1 told to a")),
+            message.contains(&format!("shop/{name}: release 2 taken back to release 1; halted: a failed: ConfigMap shop/api: no room; release 1 assigned to a")),
             "{message}"
         );
     }

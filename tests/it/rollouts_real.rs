@@ -111,23 +111,23 @@ fn a_bad_image_halts_at_the_first_wave_and_says_why_and_the_fix_completes_it() {
 }
 
 const STORY: &str = r#"1. berth: first state, 1 workload on 1 cluster
-   ManifestWorkReplicaSet shop/web: release 1 told to a
+   ManifestWorkReplicaSet shop/web: release 1 assigned to a
 2. berth: web added to 1 cluster
-   ManifestWorkReplicaSet shop/web: release 1 told to b
+   ManifestWorkReplicaSet shop/web: release 1 assigned to b
 3. berth: web added to 1 cluster
-   ManifestWorkReplicaSet shop/web: release 1 told to c
+   ManifestWorkReplicaSet shop/web: release 1 assigned to c
 4. berth: ManifestWorkReplicaSet shop/web: release 1 proven
    ManifestWorkReplicaSet shop/web: release 1 proven
 5. berth: web changed in 1 cluster
-   ManifestWorkReplicaSet shop/web: release 2 begins; told to a
+   ManifestWorkReplicaSet shop/web: release 2 begins; assigned to a
 6. berth: ManifestWorkReplicaSet shop/web: release 2 halted: a failed: Deployment.apps sh…
    ManifestWorkReplicaSet shop/web: release 2 halted: a failed: Deployment.apps shop/web: failed: Progressing is False: ProgressDeadlineExceeded: ReplicaSet "web-6d4cf56db6" has timed out progressing.
 7. berth: web changed in 1 cluster
-   ManifestWorkReplicaSet shop/web: release 3 begins; told to a
+   ManifestWorkReplicaSet shop/web: release 3 begins; assigned to a
 8. berth: web changed in 1 cluster
-   ManifestWorkReplicaSet shop/web: release 3 told to b
+   ManifestWorkReplicaSet shop/web: release 3 assigned to b
 9. berth: web changed in 1 cluster
-   ManifestWorkReplicaSet shop/web: release 3 told to c
+   ManifestWorkReplicaSet shop/web: release 3 assigned to c
 10. berth: ManifestWorkReplicaSet shop/web: release 3 proven
    ManifestWorkReplicaSet shop/web: release 3 proven
 "#;

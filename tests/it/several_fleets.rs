@@ -58,7 +58,7 @@ fn a_fleet_that_cannot_be_served_keeps_no_other_one_waiting_and_is_served_once_i
         let said = |line: &&str| line.contains(&format!("\"fleet\":\"{fleet}\"")) && line.contains(words);
         log.lines().any(|line| said(&line))
     };
-    assert!(about("faulty", "this fleet cannot be served; the others go on"), "{log}");
+    assert!(about("faulty", "this fleet cannot be served; the others continue"), "{log}");
     assert!(about("plain", "the remote cannot be used; the current state stays"), "{log}");
     assert!(log.matches("\"stopped\"").count() == 3, "{log}");
 }

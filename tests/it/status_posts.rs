@@ -133,7 +133,7 @@ fn nobody_speaks_for_another_cluster_and_an_old_status_never_wins() {
     let (of_a, of_b) = (status("a", "one", 0), status("b", "one", 0));
     refused(a.post(&address, &of_b), 403, "which does not speak for `b`");
     refused(stranger.post(&address, &of_a), 401, "is not known here");
-    refused(post(&address, None, &of_a), 401, "`berth-signature` is not there once");
+    refused(post(&address, None, &of_a), 401, "`berth-signature` is missing, repeated or unreadable");
     refused(post(&address, Some("c2ln"), &of_a), 401, "cannot be read");
     refused(post(&address, Some(&a.sign(&of_a)), &status("a", "two", 0)), 401, "does not match its content");
     refused(for_git.post(&address, &of_b), 403, "which is not allowed to sign statuses");
@@ -141,7 +141,7 @@ fn nobody_speaks_for_another_cluster_and_an_old_status_never_wins() {
     refused(wide.post(&address, &status("d", "one", 0)), 403, "the fleet has no cluster `d`");
     refused(a.post(&address, "kind: ConfigMap\n"), 400, "its kind is not `ClusterStatus`");
     let undated = "apiVersion: berth.dev/v1alpha1\nkind: ClusterStatus\nmetadata: {name: a}\n";
-    refused(a.post(&address, undated), 400, "it does not say when it was made");
+    refused(a.post(&address, undated), 400, "its field `reported` is missing");
     refused(a.post(&address, &status("a", "one", 3_600)), 409, "its clock is 3");
     assert_eq!(kept(&world.fleet), Vec::<String>::new());
 
@@ -151,8 +151,8 @@ fn nobody_speaks_for_another_cluster_and_an_old_status_never_wins() {
     assert_eq!(kept_of(&world.fleet, "a"), new.trim_end());
     // The same again is well; the one before it, or another of the same second, is not.
     assert_eq!(a.post(&address, &new), (204, String::new()));
-    refused(a.post(&address, &old), 409, "is known, and this one is of");
-    refused(a.post(&address, &new.replace("new", "odd")), 409, "is known, and this one is of");
+    refused(a.post(&address, &old), 409, "is already known, and this one is of");
+    refused(a.post(&address, &new.replace("new", "odd")), 409, "is already known, and this one is of");
     assert_eq!(b.post(&address, &of_b), (204, String::new()));
     let counts = ["kept", "known", "untimely", "refused", "unsigned"].map(|result| count(&first, result));
     assert_eq!(counts, [3, 1, 3, 4, 4]);
@@ -162,7 +162,7 @@ fn nobody_speaks_for_another_cluster_and_an_old_status_never_wins() {
     let second = daemon("second", "1", &world.fleet, &world.server(), &[]);
     let address = listens_at(&second);
     world.takes(&address);
-    refused(a.post(&address, &old), 409, "is known, and this one is of");
+    refused(a.post(&address, &old), 409, "is already known, and this one is of");
     assert_eq!(a.post(&address, &new), (204, String::new()));
     // A key that is taken out speaks no more, and a key that comes in does.
     let lines = stranger.line("a") + &b.line("b");
@@ -217,13 +217,13 @@ fn who_cannot_report_goes_on_applying_and_reports_once_it_can() {
     // The remote takes no statuses.
     world.fleet.hook("pre-receive", "! grep -q refs/berth/statuses");
     world.fleet.edit("two");
-    daemon.wait_for(&["members' statuses cannot be kept"]);
-    a.wait_for(&["cannot take the status now: the status cannot be kept now (503)"]);
+    daemon.wait_for(&["members' statuses cannot be stored"]);
+    a.wait_for(&["cannot take the status now: the status cannot be stored now (503)"]);
     until("a follows", || world.fleet.value("a").as_deref() == Some("two"));
     until("b follows", || world.fleet.value("b").as_deref() == Some("two"));
     world.fleet.hook("pre-receive", "exit 0");
     until("a reports what it has", || kept_of(&world.fleet, "a").contains("sequence: 2"));
-    daemon.wait_for(&["members' statuses are kept again"]);
+    daemon.wait_for(&["members' statuses are stored again"]);
     // Without a daemon, too.
     assert_eq!(daemon.stop().0, 0);
     world.fleet.edit("three");

@@ -27,11 +27,7 @@ fn a_member_leaves_a_folder_to_the_program_that_the_fleet_names() {
     let message = fleet.bare(&["log", "-1", "--format=%B", "refs/berth/clusters/a"]);
     assert!(message.contains("Berth-Applier: flux"), "{message}");
     let refused = fleet.sync_once("a", &server, &[]).expect(5);
-    assert!(
-        refused.err.contains("says that `flux` applies the folder of `a`, and this process is for `berth`"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("`flux` applies the folder of `a`, not `berth`"), "{}", refused.err);
     assert!(refused.err.contains("hint: change `--applier`"), "{}", refused.err);
     assert_eq!(fleet.value("a").as_deref(), Some("one"), "nothing is applied");
     fleet.sync_once("b", &server, &[]).expect(0);
@@ -49,11 +45,7 @@ fn a_member_leaves_a_folder_to_the_program_that_the_fleet_names() {
         Ran::of(command.arg("--repo").arg(fleet.root().join("copies/reporter")))
     };
     let refused = report("argocd").expect(5);
-    assert!(
-        refused.err.contains("`flux` applies the folder of `a`, and this process is for `argocd`"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("`flux` applies the folder of `a`, not `argocd`"), "{}", refused.err);
     report("flux").expect(6);
     annotate(&fleet, "berth");
     let message = fleet.bare(&["log", "-1", "--format=%B", "refs/berth/clusters/a"]);
@@ -61,11 +53,7 @@ fn a_member_leaves_a_folder_to_the_program_that_the_fleet_names() {
     fleet.sync_once("a", &server, &[]).expect(0);
     assert_eq!(fleet.value("a").as_deref(), Some("two"));
     let refused = report("flux").expect(5);
-    assert!(
-        refused.err.contains("`berth` applies the folder of `a`, and this process is for `flux`"),
-        "{}",
-        refused.err
-    );
+    assert!(refused.err.contains("`berth` applies the folder of `a`, not `flux`"), "{}", refused.err);
 }
 
 #[test]

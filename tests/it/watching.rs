@@ -72,7 +72,7 @@ fn the_page_says_which_rollouts_are_halted_and_how_passes_go() {
         "berth_members{state=\"late\"} 1",
     ]);
     fleet.succeed(&["a"]);
-    let line: Json = serde_json::from_str(&daemon.wait_for(&["\"rollout goes on\""])).expect("JSON");
+    let line: Json = serde_json::from_str(&daemon.wait_for(&["\"rollout continues\""])).expect("JSON");
     assert_eq!(line["level"], "INFO");
     see(&["berth_rollouts{state=\"rolling\"} 1", "berth_rollout_waiting_clusters 1"]);
     assert!(!page(&address, "/metrics").contains("berth_rollout_halted{"), "{}", page(&address, "/metrics"));
@@ -159,7 +159,7 @@ fn a_halt_is_one_event_and_its_end_another_with_the_documented_rights() {
     let last = fleet.repo.commit("another one");
     daemon.wait_for(&["pass done", &last]);
     fleet.succeed(&["a"]);
-    let goes_on = event("Normal", "RolloutGoesOn", "goes on");
+    let goes_on = event("Normal", "RolloutGoesOn", "continues");
     assert_eq!(seen(2), [halt.clone(), goes_on.clone()]);
     assert_eq!(daemon.stop(), 0);
 

@@ -72,7 +72,7 @@ impl Listening {
 
     /// The number of looks that webhooks caused.
     fn looks(&self) -> usize {
-        self.daemon.log().matches("a webhook tells of a push").count()
+        self.daemon.log().matches("a webhook reported a push").count()
     }
 }
 

@@ -171,7 +171,8 @@ impl ArtifactSigningArgs {
         let signer = match (public, signing.holder(cancel)?) {
             (Some(public), Some(holder)) => PlainSigner::held_by(public, holder),
             (Some(_), None) => {
-                let hint = "name the private key, or who has it with --signing-agent or --signer-command";
+                let hint =
+                    "name the private key, or give its holder with --signing-agent or --signer-command";
                 return Err(unusable("it is a public key").hint(hint));
             }
             (None, _) => PlainSigner::read(&text),

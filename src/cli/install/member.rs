@@ -45,21 +45,22 @@ pub fn about(member: &Member) -> Vec<String> {
     if writes && member.has_access_kinds() {
         lines.extend(match member.escalate {
             true => vec![
-                "It may hand out rights that it has not itself (escalate, bind): whoever can change the"
+                "It may grant rights that it does not have itself (escalate, bind): anyone who can change this"
                     .to_owned(),
-                "folder of this cluster can become its administrator.".to_owned(),
+                "cluster's folder can become its administrator.".to_owned(),
             ],
             false => vec![
-                "It may not hand out rights that it has not itself: roles and bindings of the folder that would"
+                "It may not grant rights that it does not have itself: the API server refuses each role and binding"
                     .to_owned(),
-                "are refused by the API server, each alone. --allow-escalation lets them pass.".to_owned(),
+                "of the folder that would grant them. --allow-escalation allows it.".to_owned(),
             ],
         });
     }
     if let Some(account) = &member.tenant_account {
         lines.push(format!(
-            "It only reads; what a namespace's objects need is for the account `{account}` there to have."
+            "The syncer itself only reads. Give the account `{account}` in each namespace the rights to write"
         ));
+        lines.push("the objects of that namespace.".to_owned());
     }
     lines
 }

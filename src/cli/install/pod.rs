@@ -85,7 +85,7 @@ pub fn about(install: &Install) -> Vec<String> {
     }
     if let Role::Hub(Hub { signing_secret: None, .. }) = &install.role {
         lines.push(
-            "Its disk is empty when it starts, so that it trusts the newest commits anew: --signing-secret signs them."
+            "Each new pod starts without stored trust and trusts the newest commits. Sign commits with --signing-secret."
                 .to_owned(),
         );
     }

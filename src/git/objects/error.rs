@@ -20,7 +20,7 @@ pub enum GitError {
     #[error("`{name}` is not a valid ref name")]
     InvalidRef { name: String },
     /// Another process moved the ref first. The caller reads again, computes again and tries again.
-    #[error("`{name}` was changed by somebody else in the meantime")]
+    #[error("another process changed `{name}` first")]
     Raced { name: String },
     /// Another process is moving the ref right now, or died while moving it.
     #[error("`{name}` is locked by another process")]

@@ -234,7 +234,8 @@ impl Reader<'_, '_> {
             None => None,
             Some(_) if is_output => Some(output_note(path)),
             Some(EntryKind::Folder(_)) => (is_folder && depth == DEEPEST).then(|| {
-                let message = format!("folders nest deeper than {DEEPEST}; what is below is not read");
+                let message =
+                    format!("folders nest deeper than {DEEPEST}; files below this one are not read");
                 Diagnostic::error(Pos::file(path), message)
             }),
             Some(EntryKind::Other { mode: MODE_LINK, .. }) => link(&path, name),

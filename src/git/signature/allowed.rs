@@ -149,7 +149,7 @@ impl Allowed {
 }
 
 fn read_line(line: &str) -> Result<Allowed, String> {
-    let (principals, mut rest) = field(line).ok_or("it names nobody")?;
+    let (principals, mut rest) = field(line).ok_or("it has no principals")?;
     let mut allowed = Allowed {
         principals: principals.trim_matches('"').to_owned(),
         key: PublicKey::from_wire(&[]),

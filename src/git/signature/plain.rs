@@ -105,7 +105,7 @@ impl PlainSigner {
         if self.public.verify_plain(bytes, &made) {
             Ok(made)
         } else {
-            Err(format!("what it gave is no signature by the key {}", self.public))
+            Err(format!("the signer's answer is not a signature by the key {}", self.public))
         }
     }
 }

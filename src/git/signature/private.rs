@@ -125,7 +125,7 @@ impl Signer {
         put(&mut made, &signature);
         match &self.holder {
             Holder::Other(_) if !self.public.verify(bytes, &made) => {
-                Err(format!("what it gave is no signature by the key {}", self.public))
+                Err(format!("the signer's answer is not a signature by the key {}", self.public))
             }
             _ => Ok(made),
         }

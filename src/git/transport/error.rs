@@ -21,7 +21,7 @@ pub enum TransportError {
     #[error("`{remote}` is not trusted: {message}")]
     Untrusted { remote: String, message: String },
     /// The remote's content is not valid; none of it is used.
-    #[error("`{remote}` gives wrong content: {message}")]
+    #[error("`{remote}` sent invalid content: {message}")]
     Wrong { remote: String, message: String },
     /// The remote denies access, or denies this operation.
     #[error("`{remote}` refuses the credentials: {message}")]
@@ -31,7 +31,7 @@ pub enum TransportError {
     #[error("`{remote}` has no `{name}`")]
     NoSuchRef { remote: String, name: String },
     /// Another process moved the ref first. The caller fetches, computes again and tries again.
-    #[error("`{name}` was changed at `{remote}` by somebody else in the meantime")]
+    #[error("another process changed `{name}` at `{remote}` first")]
     Raced { remote: String, name: String },
     /// Another process is moving the ref right now, or died while moving it.
     #[error("`{name}` is locked at `{remote}`: {lock}")]
@@ -56,7 +56,8 @@ impl TransportError {
     /// Makes the error for a `git` that could not be started.
     pub(super) fn not_started(error: std::io::Error) -> TransportError {
         if error.kind() == std::io::ErrorKind::Unsupported {
-            let hint = Some("`--git-sandbox auto` takes what the system offers".to_owned());
+            let hint = "use `--git-sandbox auto`: it runs `git` with the parts of a sandbox that this system supports";
+            let hint = Some(hint.to_owned());
             return TransportError::Setting { message: format!("`git` is not run: {error}"), hint };
         }
         TransportError::NoGit { message: error.to_string() }

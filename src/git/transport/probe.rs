@@ -65,9 +65,9 @@ impl<'t> Probe<'t> {
             state: State::Same(Right::NotKnown(String::new())),
         };
         probe.state = match listed.refs.keys().find(|name| name.starts_with(PROBES)) {
-            Some(name) => {
-                State::Same(Right::NotKnown(format!("the remote has `{name}`, which nobody needs")))
-            }
+            Some(name) => State::Same(Right::NotKnown(format!(
+                "the ref `{name}` blocks this check; delete it at the remote"
+            ))),
             None => probe.first_question()?,
         };
         Ok(probe)

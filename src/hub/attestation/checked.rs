@@ -24,7 +24,7 @@ impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Mismatch::NoPublication => f.write_str("the statement names no commit of a rendered branch"),
-            Mismatch::Claim(place) => write!(f, "the statement's `{place}` is not what the commit gives"),
+            Mismatch::Claim(place) => write!(f, "the statement's `{place}` differs from the commit"),
             Mismatch::Subject(name) => {
                 write!(f, "the statement is about `{name}`, which the commit did not change")
             }

@@ -188,7 +188,7 @@ impl EventLoop<'_> {
             }
             ended = finished(&mut self.running) => self.ended(ended),
             () = self.hangup.received() => {
-                info!("looking, for a signal asks for it");
+                info!("woken by SIGHUP");
                 Event::Wake
             }
             Some(()) = self.woken.recv(), if may_look => Event::Wake,

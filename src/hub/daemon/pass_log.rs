@@ -33,7 +33,7 @@ pub(super) fn report(passed: &PassResult) {
         match &halt.turn {
             Turn::Halted { reason } => warn!(%workload, release, reason, "rollout halted"),
             Turn::TakenBack { to, reason } => warn!(%workload, release, to, reason, "rollout taken back"),
-            Turn::GoesOn | Turn::GoesOnInsteadOf(_) => info!(%workload, release, "rollout goes on"),
+            Turn::Continues | Turn::Replaces(_) => info!(%workload, release, "rollout continues"),
         }
     }
     for held in &passed.held {

@@ -328,10 +328,10 @@ impl Mirror {
         if self.transport.is_sound(self.copy.path()).unwrap_or(true) {
             return false;
         }
-        warn!("the working copy is damaged; it is cloned anew");
+        warn!("the working copy is damaged; cloning it again");
         (self.source, self.checked) = (None, None);
         self.there.clear();
-        self.copy.renew().inspect_err(|error| warn!(%error, "the working copy cannot be made anew")).is_ok()
+        self.copy.renew().inspect_err(|error| warn!(%error, "the working copy cannot be recreated")).is_ok()
     }
 
     /// Returns the stale locks removed at the remote since the last call.

@@ -74,7 +74,7 @@ pub(super) fn pass_fetched(
         }
         match mirror.push(settings) {
             Err(error) if error.is_race() && attempt < ATTEMPTS => {
-                debug!(%error, attempt, "somebody else was quicker");
+                debug!(%error, attempt, "another process moved or locked a ref; running the pass again");
                 std::thread::sleep(PAUSES.jittered(attempt, backoff::chance()));
                 attempt += 1;
                 mirror.fetch(settings)?;

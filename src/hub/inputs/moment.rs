@@ -32,8 +32,8 @@ pub(super) fn ahead_of(clock: Timestamp, then: Timestamp) -> Option<Diagnostic> 
     let latest = clock.as_second().saturating_add(MOST_AHEAD_SECONDS);
     (then.as_second() > latest).then(|| {
         let message = format!(
-            "the last publication was made for {then}, and this machine's clock says {clock:.0}: until then no wait \
-             and no freeze goes on"
+            "the last publication was made for {then}, but this machine's clock says {clock:.0}: until {then:.0}, waits \
+             and freezes do not advance"
         );
         Diagnostic::warning(Pos::file(""), message).hint("set the clock of the machine that is wrong")
     })

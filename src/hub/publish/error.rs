@@ -1,6 +1,7 @@
 //! The reasons why nothing was published, with their hints.
 
 use berth_base::source::budget::MOST_OF_A_STATE;
+use berth_base::text::counted;
 use berth_engine::state::layout;
 use berth_git::{CommitId, GitError};
 
@@ -18,7 +19,11 @@ pub enum PublishError {
     Gone { name: String, witness: String, last: Option<String> },
     #[error("`{name}` is at {tip}, which does not come after {last}, the current state")]
     Rewritten { name: String, tip: CommitId, last: CommitId },
-    #[error("the source gives no objects, but {objects} in {clusters} clusters are published")]
+    #[error(
+        "the next state has no objects, but the current state has {} in {}",
+        counted(*objects, "object"),
+        counted(*clusters, "cluster")
+    )]
     Empty { objects: usize, clusters: usize },
     #[error("this repository has no `{name}`, but the remote `{remote}` has one: `{tracking}`")]
     Second { name: String, tracking: String, remote: String },
@@ -27,7 +32,7 @@ pub enum PublishError {
     #[error("the rendered branch has the highest possible sequence number, which berth never wrote")]
     LastNumber,
     /// Another process published first. The caller fetches, computes again and tries again.
-    #[error("`{name}` was changed by somebody else in the meantime")]
+    #[error("another process changed `{name}` first")]
     Raced { name: String, hint: Option<String> },
     #[error("the state of commit {} has more than {MOST_OF_A_STATE} files and folders", .commit.short())]
     TooLarge { commit: CommitId },

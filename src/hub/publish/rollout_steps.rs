@@ -38,9 +38,9 @@ pub enum Turn {
         to: u64,
         reason: String,
     },
-    GoesOn,
+    Continues,
     /// Another release continues in place of the halted one.
-    GoesOnInsteadOf(u64),
+    Replaces(u64),
 }
 
 impl HaltChange {
@@ -53,8 +53,8 @@ impl HaltChange {
         let turn = match (back_to, halted, &after.halted) {
             (Some(to), ..) => Turn::TakenBack { to, reason },
             (None, _, Some(_)) if is_new_halt(before, after) => Turn::Halted { reason },
-            (None, Some(number), None) if number != release => Turn::GoesOnInsteadOf(number),
-            (None, Some(_), None) => Turn::GoesOn,
+            (None, Some(number), None) if number != release => Turn::Replaces(number),
+            (None, Some(_), None) => Turn::Continues,
             (None, ..) => return None,
         };
         Some(HaltChange { release, turn })
@@ -80,8 +80,8 @@ impl fmt::Display for HaltChange {
             Turn::TakenBack { to, reason } => {
                 write!(f, "release {release} is taken back to release {to}: {reason}")
             }
-            Turn::GoesOn => write!(f, "release {release} goes on"),
-            Turn::GoesOnInsteadOf(halted) => {
+            Turn::Continues => write!(f, "release {release} continues"),
+            Turn::Replaces(halted) => {
                 write!(f, "release {release} takes the place of release {halted}, which was halted")
             }
         }
@@ -104,14 +104,14 @@ fn step(key: &Key, before: Option<&Releases>, after: &Releases) -> RolloutStep {
     if before.is_some_and(|before| before.current.number != number) {
         parts.push("begins".to_owned());
     }
-    let was_told = |cluster: &String| before.and_then(|before| before.assigned.get(cluster));
-    let mut told: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
-    for (cluster, one) in after.assigned.iter().filter(|(cluster, one)| was_told(cluster) != Some(*one)) {
-        told.entry(one.release).or_default().push(cluster);
+    let was_assigned = |cluster: &String| before.and_then(|before| before.assigned.get(cluster));
+    let mut assigned: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
+    for (cluster, one) in after.assigned.iter().filter(|(cluster, one)| was_assigned(cluster) != Some(*one)) {
+        assigned.entry(one.release).or_default().push(cluster);
     }
-    for (release, clusters) in told {
-        let told = format!("told to {}", some_of(clusters, SHOWN));
-        if release == number { parts.push(told) } else { others.push(format!("release {release} {told}")) }
+    for (release, clusters) in assigned {
+        let words = format!("assigned to {}", some_of(clusters, SHOWN));
+        if release == number { parts.push(words) } else { others.push(format!("release {release} {words}")) }
     }
     if after.taken_back && before.is_none_or(|before| !before.taken_back) {
         parts.push(format!("taken back to release {}", after.good.unwrap_or_default()));
@@ -119,8 +119,8 @@ fn step(key: &Key, before: Option<&Releases>, after: &Releases) -> RolloutStep {
     if let Some(halted) = after.halted.as_ref().filter(|_| is_new_halt(before, after)) {
         parts.push(format!("halted: {}", halted.reason));
     }
-    if halt.as_ref().is_some_and(|halt| halt.turn == Turn::GoesOn) {
-        parts.push("goes on".to_owned());
+    if halt.as_ref().is_some_and(|halt| halt.turn == Turn::Continues) {
+        parts.push("continues".to_owned());
     }
     if after.is_proven() && before.is_some_and(|before| before.good != after.good) {
         parts.push("proven".to_owned());
@@ -128,11 +128,11 @@ fn step(key: &Key, before: Option<&Releases>, after: &Releases) -> RolloutStep {
     let gone = before.into_iter().flat_map(|before| before.removing.keys());
     let gone: Vec<&String> = gone.filter(|cluster| !after.removing.contains_key(*cluster)).collect();
     if !gone.is_empty() {
-        others.push(format!("no more waiting for the end of removals: {}", some_of(gone, SHOWN)));
+        others.push(format!("removals finished or no longer awaited: {}", some_of(gone, SHOWN)));
     }
     let own = (!parts.is_empty()).then(|| format!("release {number} {}", parts.join("; ")));
-    let told: Vec<String> = own.into_iter().chain(others).collect();
-    let line = (!told.is_empty()).then(|| format!("{key}: {}", told.join("; ")));
+    let words: Vec<String> = own.into_iter().chain(others).collect();
+    let line = (!words.is_empty()).then(|| format!("{key}: {}", words.join("; ")));
     RolloutStep { key: key.clone(), line, halt }
 }
 
@@ -173,7 +173,7 @@ mod tests {
         let line = Some("release 2 halted: a failed at 10");
         check(Some(&rolling), halted.clone(), Some("release 2 is halted: a failed at 10"), line);
         check(None, halted.clone(), Some("release 2 is halted: a failed at 10"), line);
-        check(Some(&halted), rolling.clone(), Some("release 2 goes on"), Some("release 2 goes on"));
+        check(Some(&halted), rolling.clone(), Some("release 2 continues"), Some("release 2 continues"));
         let back = Releases { taken_back: true, ..halted.clone() };
         let words = "release 2 is taken back to release 1: a failed at 10";
         let line = "release 2 taken back to release 1; halted: a failed at 10";

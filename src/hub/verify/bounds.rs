@@ -199,7 +199,9 @@ impl Check<'_> {
         let Some(now) = trailers.now else { return };
         for (cluster, fact) in facts {
             if fact.silent.max(fact.frozen).is_some_and(|moment| moment > now) {
-                self.find(format!("its facts say that `{cluster}` falls silent after {now}, its own moment"));
+                self.find(format!(
+                    "its facts date the silence or freeze of `{cluster}` after {now}, the moment of the decision"
+                ));
             }
         }
     }

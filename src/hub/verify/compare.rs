@@ -71,16 +71,14 @@ impl fmt::Display for Difference {
             Difference::Header => f.write_str("the commit's header has something that berth does not write"),
             Difference::Nothing => f.write_str("its inputs change nothing, so there must be no commit"),
             Difference::Refused(why) => write!(f, "its inputs are refused: {why}"),
-            Difference::NoRoot => {
-                f.write_str("it says that it was imported, but is not a first commit as berth makes it")
-            }
+            Difference::NoRoot => f.write_str("it claims to be an import, but is not a valid first commit"),
             Difference::OtherRoot(root) => {
-                write!(f, "it begins the branch, but only the import {root} is trusted to")
+                write!(f, "it begins the branch, but only the import {root} may")
             }
             Difference::UnpinnedRoot(commit) => write!(
                 f,
-                "it says that it was imported, and `refs/berth/root`, which an import writes, is not in this \
-                 repository; if the import itself printed this commit, say so: `berth verify --root {commit}`"
+                "it claims to be an import, but `refs/berth/root`, which an import writes, is missing in this \
+                 repository; if the import itself printed this commit, run `berth verify --root {commit}`"
             ),
             Difference::Claim(text) => f.write_str(text),
             Difference::NoSource => f.write_str("it does not name its source commit"),

@@ -63,7 +63,7 @@ pub struct Question<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// The tip was made or proven here before, or signed.
-    ClusterRefCache,
+    Known,
     /// Proven now, with this number of proofs.
     Proven(usize),
     /// The branch was unknown. The newest commits were proven, and the named one is trusted with its history; `None`
@@ -95,7 +95,7 @@ impl Trust {
                 "proved {} of `{name}` that this machine did not make",
                 counted(*proven, "commit")
             )),
-            Trust::ClusterRefCache | Trust::FirstSight { from: None, .. } => None,
+            Trust::Known | Trust::FirstSight { from: None, .. } => None,
         }
     }
 }
@@ -142,7 +142,7 @@ pub fn judge(repo: &Repo, question: &Question<'_>) -> Result<Result<Trust, Untru
 /// Decides, and remembers nothing.
 pub fn ask(repo: &Repo, question: &Question<'_>) -> Result<Result<Trust, Untrusted>, VerifyError> {
     if remembered(repo, &question.refs.rendered).first() == Some(&question.tip) {
-        return Ok(Ok(Trust::ClusterRefCache));
+        return Ok(Ok(Trust::Known));
     }
     Line::read(repo, question)?.judge()
 }
@@ -243,17 +243,15 @@ impl<'q> Line<'q> {
             (End::Trusted(from), _) => self.prove(Some(from), self.claims.len()),
             (End::First | End::TooLong, _) if knows && !self.question.allow_rewritten => {
                 let last = known(self.repo, self.question).find(|id| self.repo.has_commit(*id));
-                let why = "its first parents do not lead to any commit that this machine made, proved or was told to \
-                           trust";
+                let why =
+                    "its first parents do not lead to any commit that this machine made, proved or trusts";
                 Ok(Err(self.untrusted(last, why)))
             }
             (_, Some((from, unsigned))) => self.prove(Some(from), unsigned),
             _ if anchors.keys.is_some() => {
                 Ok(Err(self.untrusted(None, "no commit of it is signed by an allowed key for this fleet")))
             }
-            _ if self.claims.is_empty() => {
-                Ok(Err(self.untrusted(None, "none of its commits is one that berth made")))
-            }
+            _ if self.claims.is_empty() => Ok(Err(self.untrusted(None, "berth made none of its commits"))),
             _ => self.first_sight(),
         }
     }
@@ -281,7 +279,7 @@ impl<'q> Line<'q> {
         let limits = ExpectedLimits::Given(self.question.limits.clone());
         Ok(match self.prove_newest(from, newest, limits, false)? {
             Err(untrusted) => Err(untrusted),
-            Ok((0, _)) => Ok(Trust::ClusterRefCache),
+            Ok((0, _)) => Ok(Trust::Known),
             Ok((proven, _)) => Ok(Trust::Proven(proven)),
         })
     }
@@ -305,7 +303,7 @@ impl<'q> Line<'q> {
             if is_first_sight && self.repo.is_shallow() && matches!(proof.verdict, Verdict::Missing(_)) {
                 (proven, from) = (0, Some(*claim));
             } else if let Some(why) = fault(&proof) {
-                let why = format!("commit {} says that berth made it, but {why}", claim.short());
+                let why = format!("commit {} claims to be berth's, but {why}", claim.short());
                 return Ok(Err(self.untrusted(last, &why)));
             } else {
                 proven += 1;

@@ -11,7 +11,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 pub struct Panicked;
 
 /// The message for a panic.
-pub const PANICKED: &str = "berth itself failed here: standard error says where";
+pub const PANICKED: &str = "a bug in berth: the place is on standard error";
 
 /// Runs tasks, `at_once` at a time, and returns their results in the tasks' order. A panic ends only its own task.
 pub async fn each<F, T, E>(at_once: usize, tasks: impl IntoIterator<Item = F>) -> Vec<Result<T, E>>

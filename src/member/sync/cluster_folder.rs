@@ -85,8 +85,8 @@ impl FolderError {
             })),
             FolderError::NotOurs { .. } => None,
             FolderError::TooLarge { .. } => Some(format!(
-                "a folder may have {MOST_OF_A_CLUSTER} entries and {MOST_BYTES} bytes; if nobody wanted so many, \
-                 somebody else wrote the ref, which `berth run` repairs"
+                "a folder may have {MOST_OF_A_CLUSTER} entries and {MOST_BYTES} bytes; if this is more than \
+                 the fleet places there, another program wrote the ref: `berth run` repairs it"
             )),
             FolderError::Git(error) => error.hint(),
         }
@@ -201,7 +201,7 @@ impl FolderListing {
             }
             match entry.kind {
                 EntryKind::File(_) if is_long => {
-                    self.strange.insert(path, format!("it has {bytes} bytes, and at most {most} are read"));
+                    self.strange.insert(path, format!("it has {bytes} bytes, more than the limit of {most}"));
                 }
                 EntryKind::File(id) => self.files.push((path, id)),
                 EntryKind::Folder(_) if depth >= DEEPEST => {

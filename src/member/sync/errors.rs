@@ -12,9 +12,7 @@ pub enum ApplyError {
     Rewound { offered: u64, applied: u64 },
     #[error("the folder is empty, but at the same sequence {0} it held objects")]
     Emptied(u64),
-    #[error(
-        "the fleet says that `{wanted}` applies the folder of `{cluster}`, and this process is for `{here}`"
-    )]
+    #[error("`{wanted}` applies the folder of `{cluster}`, not `{here}`")]
     OtherApplier { cluster: String, wanted: String, here: &'static str },
     #[error(transparent)]
     Backend(#[from] BackendError),

@@ -266,9 +266,9 @@ impl MemberRemote {
         if self.transport.is_sound(self.copy.path()).unwrap_or(true) {
             return false;
         }
-        warn!("the working copy is damaged; it is made anew");
+        warn!("the working copy is damaged; recreating it");
         self.reported = None;
-        self.copy.renew().inspect_err(|error| warn!(%error, "the working copy cannot be made anew")).is_ok()
+        self.copy.renew().inspect_err(|error| warn!(%error, "the working copy cannot be recreated")).is_ok()
     }
 
     /// Repacks the local repository if it has become slow. Failures are harmless.

@@ -182,7 +182,7 @@ impl Repository {
     /// Returns the address in an answer for the next request of an upload.
     fn place(&self, answer: &Answer) -> Result<String, RegistryError> {
         let place = answer.header("location").map(str::to_owned);
-        place.ok_or_else(|| self.wrong("", "an upload has no place"))
+        place.ok_or_else(|| self.wrong("", "the answer to an upload has no `location` header"))
     }
 
     pub(super) fn ask(

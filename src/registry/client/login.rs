@@ -158,7 +158,7 @@ impl Http {
         }
         if !self.may_log_in_at(realm) {
             return Err(
-                self.wrong("a login", "its server of tokens is on another host, and not reached by https")
+                self.wrong("a login", "its token server is on another host, and its address is not https")
             );
         }
         let scope = format!("repository:{repository}:{}", rights.actions());

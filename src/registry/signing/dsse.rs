@@ -40,7 +40,7 @@ impl Envelope {
         let payload = decode(&self.payload).ok_or_else(|| SigningError::unreadable(WHAT, "no base64"))?;
         // Sigstore's bundles have exactly one. With several, another tool might show one that it does not trust.
         let [signature] = &self.signatures[..] else {
-            return Err(SigningError::unreadable(WHAT, "it has not exactly one signature"));
+            return Err(SigningError::unreadable(WHAT, "it does not have exactly one signature"));
         };
         let made = decode(&signature.sig).ok_or_else(|| SigningError::unreadable(WHAT, "no base64"))?;
         let bytes = signed_bytes(&self.payload_type, &payload);

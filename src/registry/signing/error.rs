@@ -5,17 +5,17 @@
 pub enum SigningError {
     #[error("there is no signature: {0}")]
     Unsigned(String),
-    #[error("it has {bytes} bytes, and {most} are read")]
+    #[error("it has {bytes} bytes, more than the limit of {most}")]
     TooLong { bytes: usize, most: usize },
     #[error("{what} cannot be read: {why}")]
     Unreadable { what: &'static str, why: String },
-    #[error("its signature is by no key that is trusted, or its content was changed")]
+    #[error("its signature is not by a trusted key, or its content was changed")]
     Untrusted,
     #[error("it is a signature of {other}")]
     OtherArtifact { other: String },
     #[error("it is a statement about other artifacts")]
     OtherSubjects,
-    #[error("it is no provenance, but a statement of the kind `{0}`")]
+    #[error("it is not a provenance, but a statement of the kind `{0}`")]
     NoProvenance(String),
 }
 

@@ -21,7 +21,7 @@ pub(super) fn check_signing_key(
         (Some(key), Some(allowed)) => (key, allowed),
         (None, _) => {
             to.warning(
-                "nothing signs commits: whoever may push to the refs of clusters decides what they apply",
+                "commits are not signed: anyone who may push cluster refs can change the clusters",
                 "give the daemon a key with `--signing-key`, and members its public half with `--allowed-signers`",
             );
             return;

@@ -143,7 +143,7 @@ fn check_listener(address: SocketAddr, request: &str, expected: &str, what: &str
                 "see the log of the berth that runs, or find out what else listens there",
             ),
             None => to.fault(
-                format!("something at {address} does not answer as {what} of berth would"),
+                format!("the process at {address} does not answer like {what} of berth"),
                 "find out what listens there, or name another address",
             ),
         },

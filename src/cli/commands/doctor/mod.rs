@@ -179,7 +179,7 @@ impl DoctorArgs {
         match listing.refs.get(&followed) {
             Some(tip) => trust.check_tip(&repo, short(&followed), *tip, to)?,
             None => {
-                to.not_known(format!("the trust in `{}`, which nobody has published yet", short(&followed)));
+                to.not_known(format!("cannot check the signature of `{}`: not published", short(&followed)));
             }
         }
         if role == Role::Daemon

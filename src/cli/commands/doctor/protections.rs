@@ -81,7 +81,7 @@ fn judge_rendered(branch: &str, found: Option<&Protection>, to: &mut Findings) {
         format!("protect `{branch}` at the forge: only the daemon's account pushes, nobody force-pushes");
     let Some(found) = found else {
         to.fault(
-            format!("the forge has no rules for `{branch}`: whoever may write may change the state"),
+            format!("the forge has no rules for `{branch}`: anyone who may write can change the state"),
             hint,
         );
         return;
@@ -100,7 +100,7 @@ fn judge_rendered(branch: &str, found: Option<&Protection>, to: &mut Findings) {
         }
         Pushers::Excepted => {
             to.good(format!(
-                "only those whom the rules except may push to `{branch}`; see that it is the daemon"
+                "only accounts exempt from the rules may push to `{branch}`: check that only the daemon is exempt"
             ));
         }
         Pushers::NotKnown => {
@@ -127,7 +127,9 @@ fn judge_source(branch: &str, found: Option<&Protection>, to: &mut Findings) {
         format!("protect `{branch}` at the forge: changes need a review, and nobody pushes without one");
     let Some(found) = found else {
         to.fault(
-            format!("the forge has no rules for `{branch}`: whoever may write decides what clusters run"),
+            format!(
+                "the forge has no rules for `{branch}`: anyone who may write can change what clusters run"
+            ),
             hint,
         );
         return;
@@ -147,7 +149,7 @@ fn judge_source(branch: &str, found: Option<&Protection>, to: &mut Findings) {
             to.warning(format!("some may push to `{branch}` without a review: {names}"), hint.clone());
         }
         Pushers::Excepted => {
-            to.good(format!("only those whom the rules except may push to `{branch}` without a review"));
+            to.good(format!("only accounts exempt from the rules may push to `{branch}` without a review"));
         }
         Pushers::NotKnown => {
             to.not_known(format!("the accounts that may push to `{branch}`: this token may not read them"));

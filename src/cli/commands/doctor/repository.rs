@@ -50,7 +50,7 @@ pub(super) fn check(
     let rendered = located.refs.rendered.clone();
     match &located.current {
         Some(_) => to.good(format!("{} can be read", located.words())),
-        None => to.not_known(format!("the trust in `{}`, which nobody has published yet", short(&rendered))),
+        None => to.not_known(format!("cannot check the signature of `{}`: not published", short(&rendered))),
     }
     to.begin("trust");
     let followed = match role {
@@ -60,7 +60,10 @@ pub(super) fn check(
     match repo.read_ref(&followed)? {
         Some(tip) => trust.check_tip(&repo, short(&followed), tip, to)?,
         None if located.current.is_some() => {
-            to.not_known(format!("the trust in `{}`, which is not here", short(&followed)));
+            to.not_known(format!(
+                "cannot check the signature of `{}`: it is missing in this repository",
+                short(&followed)
+            ));
         }
         None => {}
     }

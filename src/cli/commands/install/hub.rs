@@ -40,7 +40,7 @@ pub(crate) struct HubArgs {
     /// Name of the fleet in signed commits, as `berth run --fleet` takes it
     #[arg(long, value_name = "NAME", help_heading = "Hub")]
     fleet: Option<String>,
-    /// Write Kubernetes Events about the daemon's Deployment when a rollout halts, is taken back or goes on
+    /// Write Kubernetes Events about the daemon's Deployment when a rollout halts, is taken back or continues
     #[arg(long, help_heading = "Hub")]
     events: bool,
     /// Run two daemons, of which one publishes, and the other takes over by a Lease

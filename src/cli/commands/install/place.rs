@@ -135,10 +135,10 @@ impl From<ApplyError> for CommandError {
         match error {
             ApplyError::Live(error) => error.into(),
             ApplyError::Conflict { .. } => {
-                failed.hint("--force-conflicts takes these fields over; a second run goes on from here")
+                failed.hint("take the fields over with --force-conflicts; running again applies the rest")
             }
             ApplyError::Refused { code: 403, .. } => {
-                failed.hint("use a context with the right to do this; a second run goes on from here")
+                failed.hint("use a context with the right to do this; running again applies the rest")
             }
             ApplyError::Refused { .. } | ApplyError::Nameless => failed,
         }

@@ -76,7 +76,7 @@ pub(crate) fn cmd_resume(args: &ResumeArgs, ui: &Ui) -> Outcome {
     let is_paused = stopped.is_some() || own.is_some_and(|policy| policy.paused.is_some());
     if !is_paused && !others.is_empty() {
         let message = format!("{} is paused by {}", steered.key, others.join(" and "));
-        let hint = "that policy is for other workloads, too: remove `paused` there";
+        let hint = "remove `paused` there; this may also resume other workloads";
         return Err(CommandError::usage(message).hint(hint));
     }
     let is_paused_here = own.is_some_and(|policy| policy.paused.is_some());

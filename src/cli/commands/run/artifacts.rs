@@ -271,7 +271,7 @@ impl Worker {
     fn tell(&mut self, round: &Round, behind: usize) {
         let Some(error) = round.failures.values().next() else {
             if self.told.take().is_some() {
-                info!(registry = %self.publisher.registry().url(), "the registry takes folders again");
+                info!(registry = %self.publisher.registry().url(), "the registry accepts folders again");
             }
             return;
         };
@@ -281,7 +281,7 @@ impl Worker {
                 error = text,
                 hint = error.hint(),
                 clusters = behind,
-                "folders are not in the registry, retrying"
+                "publishing folders to the registry failed; retrying"
             );
             self.told = Some(text);
         }

@@ -69,7 +69,7 @@ enum Topic {
     Published,
     /// Removals that wait for an approval
     Held,
-    /// Rollouts that halt, go back or go on
+    /// Rollouts that halt, go back or continue
     Rollouts,
     /// Passes that fail three times in a row, and the first that does not
     Failures,

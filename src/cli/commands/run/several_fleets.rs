@@ -83,15 +83,15 @@ fn keep_running(name: &str, file: &Path, mut stop: Stop) {
         match catch_unwind(AssertUnwindSafe(attempt)) {
             Ok(Ok(())) => return,
             Ok(Err(CommandError { message, hint, .. })) => {
-                error!(error = message, hint, "this fleet cannot be served; the others go on");
+                error!(error = message, hint, "this fleet cannot be served; the others continue");
             }
-            Err(_) => error!("this fleet's daemon crashed, a bug in berth; the others go on"),
+            Err(_) => error!("this fleet's daemon crashed, a bug in berth; the others continue"),
         }
         failures = failures.saturating_add(1);
         match stop.within(PAUSES.jittered(failures, chance())) {
             Ok(false) => {}
             Ok(true) => return,
-            Err(problem) => return error!(error = %problem, "this fleet is given up"),
+            Err(problem) => return error!(error = %problem, "the daemon of this fleet has ended for good"),
         }
     }
 }

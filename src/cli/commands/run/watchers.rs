@@ -76,7 +76,7 @@ impl PassHooks for Watchers {
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Events")]
 pub(crate) struct EventArgs {
-    /// Write a Kubernetes Event about this object when a rollout halts, is taken back or goes on, as `deployment/NAMESPACE/NAME`
+    /// Write a Kubernetes Event about this object when a rollout halts, is taken back or continues, as `deployment/NAMESPACE/NAME`
     #[arg(long, value_name = "OBJECT", env = "BERTH_EVENTS")]
     events: Option<EventPlace>,
     /// Kubeconfig of the cluster with the object, and with the Lease of `--standby`; default: the usual places, or a pod's own credentials
@@ -138,7 +138,7 @@ impl RolloutEvents {
                 reason: match halt.turn {
                     Turn::Halted { .. } => "RolloutHalted",
                     Turn::TakenBack { .. } => "RolloutTakenBack",
-                    Turn::GoesOn | Turn::GoesOnInsteadOf(_) => "RolloutGoesOn",
+                    Turn::Continues | Turn::Replaces(_) => "RolloutGoesOn",
                 },
                 action: "RollOut",
                 note: harmless_line(&format!("{}: {halt}", step.key)).into_owned(),

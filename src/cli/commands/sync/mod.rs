@@ -270,7 +270,7 @@ impl Member {
         let sync = |member: &mut Member| until_idle::sync_until_idle(member.syncer(), &mut tell_waits(ui));
         let mut round = ui.watching("reading the cluster's folder", || sync(self));
         if self.hooks.link.as_mut().is_some_and(|link| link.mend_after(&round)) {
-            ui.status("the working copy was damaged; it is made anew");
+            ui.status("the working copy was damaged; recreating it");
             round = sync(self);
         }
         if round.has_failed()

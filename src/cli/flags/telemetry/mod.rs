@@ -57,7 +57,7 @@ impl TelemetryArgs {
             return Ok(None);
         };
         if let Some(protocol) = variable("OTEL_EXPORTER_OTLP_PROTOCOL").filter(|asked| asked != "http/json") {
-            warn!(protocol, "only `http/json` is spoken, for which collectors listen at port 4318");
+            warn!(protocol, "berth only sends `http/json`, which collectors accept at port 4318");
         }
         let unfit = |error: CollectorSettingError| CommandError::usage(error.to_string());
         let collector = Collector::new(endpoint, &self.headers()?).map_err(unfit)?;

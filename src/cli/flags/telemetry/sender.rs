@@ -128,7 +128,7 @@ impl Sender {
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.is_away, true) {
-                    warn!(%error, "telemetry is not delivered; trying again, and all else goes on");
+                    warn!(%error, "telemetry is not delivered, retrying; berth itself is not affected");
                 }
                 false
             }

@@ -109,7 +109,7 @@ pub(super) fn start(command: &mut Command, bounds: &Bounds) -> io::Result<Child>
     in_a_thread(|| {
         let entered = enter(bounds)?;
         if bounds.limits.sandbox == Sandbox::Always && !(entered.files && entered.calls) {
-            let message = "this system offers no whole sandbox, and one is asked for";
+            let message = "this system offers no complete sandbox, which `--git-sandbox always` requires";
             return Err(io::Error::new(io::ErrorKind::Unsupported, message));
         }
         command.spawn()

@@ -204,7 +204,7 @@ impl Previews {
             Progress::Done(Ok(commit)) => Some(Ok(commit)),
             Progress::Done(Err(error)) => Some(Err(error.to_string())),
             Progress::UnderWay => None,
-            Progress::Gone => Some(Err("making it broke off, a bug in berth".to_owned())),
+            Progress::Gone => Some(Err("berth crashed while making it, a bug".to_owned())),
             Progress::GivenUp => {
                 self.made.insert(name.to_owned(), Made { merge, commit: None });
                 Some(Err(format!("it takes more than {} seconds", LONGEST.as_secs())))

@@ -150,7 +150,7 @@ impl Desk {
             return Err(Fate::TooMany);
         }
         let Some(reported) = status.reported else {
-            return Err(Fate::Unreadable("it does not say when it was made".to_owned()));
+            return Err(Fate::Unreadable("its field `reported` is missing".to_owned()));
         };
         let ahead = reported.as_second().saturating_sub(now.as_second());
         if ahead > AHEAD {
@@ -175,13 +175,13 @@ impl Desk {
     }
 }
 
-const CLOSED: Fate = Fate::Unavailable("the daemon takes no statuses yet");
+const CLOSED: Fate = Fate::Unavailable("the daemon does not accept statuses now");
 const UNUSABLE: Fate = Fate::Unavailable("the keys cannot be read");
 
 fn signature(headers: &HeaderMap) -> Result<String, Fate> {
     let line = one(headers, SIGNATURE);
     line.map(str::to_owned)
-        .ok_or_else(|| Fate::Unsigned(format!("the header `{SIGNATURE}` is not there once")))
+        .ok_or_else(|| Fate::Unsigned(format!("the header `{SIGNATURE}` is missing, repeated or unreadable")))
 }
 
 /// Returns the value of a header that occurs exactly once.

@@ -48,7 +48,9 @@ impl Fate {
             Fate::Unsigned(why) => (StatusCode::UNAUTHORIZED, why),
             Fate::Refused(why) => (StatusCode::FORBIDDEN, why),
             Fate::Unreadable(why) => (StatusCode::BAD_REQUEST, why),
-            Fate::NoLength => (StatusCode::LENGTH_REQUIRED, "the request does not say its length".to_owned()),
+            Fate::NoLength => {
+                (StatusCode::LENGTH_REQUIRED, "the request has no valid `content-length`".to_owned())
+            }
             Fate::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the status is too long".to_owned()),
             Fate::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too many requests".to_owned()),
             Fate::Unavailable(why) => (StatusCode::SERVICE_UNAVAILABLE, why.to_owned()),

@@ -36,7 +36,7 @@ const LONGEST: usize = 256;
 
 const MESSAGE: &str = "berth: statuses of members\n";
 
-const NOT_KEPT: Fate = Fate::Unavailable("the status cannot be kept now");
+const NOT_KEPT: Fate = Fate::Unavailable("the status cannot be stored now");
 
 /// Stores statuses at a remote.
 #[derive(Debug)]
@@ -117,7 +117,7 @@ impl Gatherer {
             match kept {
                 Ok(has_news) => {
                     if refuses.swap(false, Ordering::SeqCst) {
-                        info!("members' statuses are kept again");
+                        info!("members' statuses are stored again");
                     }
                     if has_news {
                         // A full channel already contains a wake.
@@ -134,7 +134,7 @@ impl Gatherer {
                         GatherError::Git(error) => error.hint(),
                     };
                     if !refuses.swap(true, Ordering::SeqCst) {
-                        warn!(%error, hint, "members' statuses cannot be kept; they are asked to try again");
+                        warn!(%error, hint, "members' statuses cannot be stored; members are asked to retry");
                     }
                 }
             }
@@ -260,9 +260,9 @@ fn draft(
         draft.fates.push(match last {
             Some(last) if last.content == known.content => Fate::Known,
             // With equal seconds, it is unknown which status is newer.
-            Some(Known { reported: Some(last), .. }) if *reported <= last => {
-                Fate::Untimely(format!("a status of {last} is known, and this one is of {reported}"))
-            }
+            Some(Known { reported: Some(last), .. }) if *reported <= last => Fate::Untimely(format!(
+                "a status from {last} is already known, and this one is of {reported}"
+            )),
             _ => {
                 let earlier = before.and_then(|before| kept_status(repo, &path, before.content));
                 draft.has_news |= earlier.is_none_or(|earlier| !earlier.says_the_same(status));

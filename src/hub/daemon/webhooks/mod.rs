@@ -85,7 +85,7 @@ impl Fate {
             Fate::Ignored => (StatusCode::ACCEPTED, "ignored: this is no push\n"),
             Fate::Repeated => (StatusCode::OK, "this was heard before\n"),
             Fate::Stale => (StatusCode::UNAUTHORIZED, "`webhook-timestamp` is more than five minutes off\n"),
-            Fate::Unsigned => (StatusCode::UNAUTHORIZED, "no signature or token that is known here\n"),
+            Fate::Unsigned => (StatusCode::UNAUTHORIZED, "unknown signature or token\n"),
             Fate::Unusable => (StatusCode::SERVICE_UNAVAILABLE, "the secrets cannot be read\n"),
             Fate::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too long\n"),
             Fate::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too many requests\n"),
@@ -146,7 +146,7 @@ impl Webhooks {
     /// Forwards wakes, at most at the allowed rate. A full channel already contains a wake.
     pub(super) async fn pass_on(mut self, wake: Sender<()>) {
         while self.0.recv().await.is_some() {
-            info!("a webhook tells of a push");
+            info!("a webhook reported a push");
             let _ = wake.try_send(());
             tokio::time::sleep(paced(PAUSE)).await;
         }

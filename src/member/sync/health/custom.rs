@@ -140,7 +140,7 @@ impl Rule {
                 let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
                 Ok(line.chars().filter(|it| !it.is_control()).take(LONGEST).collect())
             }
-            _ => Err(format!("{otherwise}; its `message` gives no text")),
+            _ => Err(format!("{otherwise}; `message` of its health rule must evaluate to a text")),
         }
     }
 }
@@ -148,7 +148,7 @@ impl Rule {
 fn holds(program: &Program, key: &str, object: &Value) -> Result<bool, String> {
     match run(program, key, object)? {
         Value::Bool(value) => Ok(value),
-        _ => Err(format!("`{key}` of its health rule gives neither true nor false")),
+        _ => Err(format!("`{key}` of its health rule must evaluate to true or false")),
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
                 json!({}),
                 "`healthy` of its health rule cannot be evaluated, at character",
             ),
-            ("object.status.phase", json!({"phase": "Afloat"}), "gives neither true nor false"),
+            ("object.status.phase", json!({"phase": "Afloat"}), "must evaluate to true or false"),
             (
                 "object.status.l.all(a, object.status.l.all(b, object.status.l.all(c, a + b + c >= 0)))",
                 json!({"l": (0..300).collect::<Vec<_>>()}),

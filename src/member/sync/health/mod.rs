@@ -94,8 +94,9 @@ fn judge(check: &Check, object: &Json) -> Option<Health> {
             let set = object.pointer(at) == Some(&Json::Bool(true));
             set.then(|| verdict.with(String::new))
         }
-        Check::Absent { at, unless, verdict } => {
-            let applies = unless.is_none_or(|(at, is)| object.pointer(at).and_then(Json::as_str) == Some(is));
+        Check::Absent { at, only_if, verdict } => {
+            let applies =
+                only_if.is_none_or(|(at, is)| object.pointer(at).and_then(Json::as_str) == Some(is));
             let absent = match object.pointer(at) {
                 None | Some(Json::Null) => true,
                 Some(Json::Array(items)) => items.is_empty(),

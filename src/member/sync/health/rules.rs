@@ -32,10 +32,10 @@ pub(super) enum Check {
         at: &'static str,
         verdict: Verdict,
     },
-    /// Applies if a field is missing or empty, and the field of `unless`, if any, has the given value.
+    /// Applies if a field is missing or empty, and the field of `only_if`, if any, has the given value.
     Absent {
         at: &'static str,
-        unless: Option<(&'static str, &'static str)>,
+        only_if: Option<(&'static str, &'static str)>,
         verdict: Verdict,
     },
     AtLeast(Count),
@@ -219,7 +219,7 @@ pub(super) const RULES: &[Rule] = &[
         kinds: &[("", "Service")],
         checks: &[Check::Absent {
             at: "/status/loadBalancer/ingress",
-            unless: Some(("/spec/type", "LoadBalancer")),
+            only_if: Some(("/spec/type", "LoadBalancer")),
             verdict: ProgressingAs("its load balancer has no address"),
         }],
     },

@@ -84,7 +84,7 @@ impl Drop for HubWorker {
         self.slot.lock().is_over = true;
         self.slot.changed.notify_all();
         if self.ended.recv_timeout(LAST_CHANCE) == Err(RecvTimeoutError::Timeout) {
-            warn!("a round with the hub cluster is broken off; the next process goes on");
+            warn!("stopped while updating the hub cluster; the next start completes it");
         }
     }
 }

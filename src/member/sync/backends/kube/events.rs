@@ -103,7 +103,7 @@ impl SentEvents {
         }
         let failure = failed?;
         self.not_before = Some(Instant::now() + AGAIN / 3);
-        self.complaint(&cluster.api.identity, "events", &failure)
+        self.complaint(&cluster.api.identity, "Events", &failure)
     }
 
     async fn tell_one(
@@ -180,7 +180,7 @@ impl SentEvents {
         if std::mem::replace(&mut self.complained, true) {
             return None;
         }
-        let message = format!("{what} cannot be written there: {}", failure.words(false));
+        let message = format!("{what} cannot be written in the cluster: {}", failure.words(false));
         Some(Problem::failed(identity.parent_id(), message))
     }
 }

@@ -133,7 +133,7 @@ impl Drift {
         let live = seen.and_then(|seen| seen.live.as_ref());
         let changes = live.map(|live| authors::changes(live, &object.object(), &self.manager));
         let Some(mut changes) = changes else {
-            let message = "somebody removed it; berth only reports its drift and does not create it again";
+            let message = "removed by others; its drift mode only reports, so berth does not recreate it";
             return Some(DriftVerdict::Refuse(message.to_owned()));
         };
         // Changes that admission made to berth's own request are no drift.
