@@ -418,7 +418,7 @@ fn an_object_under_anothers_name_does_not_take_its_place() {
     repo.commit("shadow web");
     let ran = repo.publish().expect(1);
     assert!(ran.err.contains("the folder `aaa` may not place into the namespace `shop`"), "{}", ran.err);
-    assert!(!ran.err.contains("described twice"), "{}", ran.err);
+    assert!(!ran.err.contains("contradicting descriptions"), "{}", ran.err);
     has_value(&repo, WEB, "one");
     repo.write("teams/a/web.yaml", web("two"));
     repo.commit("the owner goes on");

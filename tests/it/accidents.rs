@@ -328,7 +328,7 @@ fn workloads_that_go_together_are_held_and_approved_as_one() {
     repo.commit("a typing error beside a change");
     let ran = repo.publish().expect(5);
     let words = ran.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("goes as one with"), "{}", ran.out);
+    assert!(words.contains("is held together with"), "{}", ran.out);
     let line = ran.approval();
     let held = held(repo);
     assert!(held.contains("shop/web") && held.contains("shop/api"), "{held}");

@@ -97,7 +97,7 @@ fn a_placement_that_waits_for_its_first_run_has_started_nothing() {
     let wanted = "ClusterResourcePlacementRolloutStarted=False RolloutNotStartedYet";
     assert!(words.ends_with(wanted), "{words}");
     let first = &placement["status"]["placementStatuses"][0]["conditions"][1];
-    assert_eq!(first["message"], "it has no copy yet, and waits for a staged run");
+    assert_eq!(first["message"], "no copy yet; waiting for a staged run");
     let show = rollouts.order(&["show", "crp/shop"]).expect(0).out;
     assert!(show.contains("release: none yet") && show.contains("reason: for a staged run"), "{show}");
     let list = rollouts.order(&["list"]).expect(0).out;

@@ -314,11 +314,15 @@ fn a_placement_is_replaced_once_and_only_when_it_is_gone() {
     };
     let errors = || run(&["validate", repo.arg()]).expect(1).err;
     repo.write("new.yaml", policy("new", "ClusterResourcePlacement/web"));
-    assert!(errors().contains("ClusterResourcePlacement web is still there"), "{}", errors());
+    assert!(
+        errors().contains("cannot replace ClusterResourcePlacement web, which still exists"),
+        "{}",
+        errors()
+    );
     std::fs::remove_file(repo.path().join("web.yaml")).expect("the placement is removed");
     run(&["validate", repo.arg()]).expect(0);
     repo.write("other.yaml", policy("other", "ClusterResourcePlacement/web"));
-    assert!(errors().contains("replaces ClusterResourcePlacement web already"), "{}", errors());
+    assert!(errors().contains("already replaces it"), "{}", errors());
     for wrong in ["web", "ResourcePlacement/web", "ClusterResourcePlacement/", "ClusterResourcePlacement/a/b"]
     {
         repo.write("other.yaml", policy("other", wrong));

@@ -175,7 +175,7 @@ fn emergency() {
     rollouts.pass();
     assert_eq!(shown(), "a=one b=three c=three");
     let told = rollouts.order(&["show", "web"]).expect(0).out;
-    assert!(told.contains("it reports on the proven release first"), "{told}");
+    assert!(told.contains("waiting for its report on the proven release"), "{told}");
     rollouts.succeed(&["a"]);
     rollouts.pass();
     assert_eq!(shown(), "a=three b=three c=three");
@@ -195,7 +195,10 @@ fn stages_and_pins_see_the_labels_that_members_may_report() {
     rollouts.repo.write("apps/web.yaml", map("two"));
     rollouts.repo.commit("two");
     let unlabelled = rollouts.repo.publish_at(rollouts.now()).expect(1).err;
-    assert!(unlabelled.contains("no stage takes `a`, `b`, `c`"), "nobody allowed these labels: {unlabelled}");
+    assert!(
+        unlabelled.contains("no stage selects `a`, `b`, `c`"),
+        "nobody allowed these labels: {unlabelled}"
+    );
     assert!(!unlabelled.contains("StagedUpdateRun"), "{unlabelled}");
     rollouts.publish_with_labels("ring,hold", 1);
     assert_eq!(shown(), "a=one b=one c=one", "c is in no stage");

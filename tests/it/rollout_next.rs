@@ -44,9 +44,9 @@ fn the_table_says_who_waits_and_why() {
 fn a_limit_without_effect_is_told() {
     let case = Case::unpack("ocm-rollout/max-failures-above-the-number-of-clusters.txtar");
     let ran = case.next().expect(0);
-    let warning = "10 failures are more than the number of clusters, 3, so that none is allowed";
+    let warning = "the limit of 10 failures exceeds the number of clusters, 3, and counts as 0";
     assert!(ran.err.contains(warning), "{}", ran.err);
-    assert!(ran.out.contains("halted: ams-1 failed, and no cluster may fail\n"), "{}", ran.out);
+    assert!(ran.out.contains("halted: ams-1 failed; no failures are allowed\n"), "{}", ran.out);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn faults_of_the_facts_name_entry_and_field() {
         ),
         (
             r#"[{"workload": "web", "cluster": "a", "has": "none", "status": "failed"}]"#,
-            "[0].status says something of a copy that does not exist",
+            "[0].status is set, but the cluster has no copy",
         ),
         (
             r#"[{"workload": "web", "cluster": "a", "has": "none"}, {"workload": "web", "cluster": "a", "has": "none"}]"#,

@@ -63,7 +63,7 @@ fn nobody_goes_on_before_the_member_says_that_its_copy_is_gone() {
     let waits = "a=two b=two c=two d=-";
     assert_eq!(rollouts.values(&CLUSTERS, "web"), waits);
     let shown = rollouts.order(&["show", "web"]).expect(0).out;
-    assert!(shown.contains("the copies that are being removed must be gone first: d"), "{shown}");
+    assert!(shown.contains("waiting for the removal of earlier copies in: d"), "{shown}");
     // The member has the folder without the copy, and its object is still there, or one of those it does not name.
     let object = "{kind: ConfigMap, namespace: shop, name: web}";
     for unfinished in [format!("  removing: [{object}]\n"), "  moreRemoving: 1\n".to_owned()] {

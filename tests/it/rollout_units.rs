@@ -59,7 +59,7 @@ fn a_workload_goes_after_another_one_is_proven_everywhere() {
     rollouts.edit(&[("apps/web.yaml", &map("web", "two")), ("apps/api.yaml", &map("api", "two"))]);
     assert_eq!(values(&rollouts), ["a=one b=one", "a=two b=two"]);
     let shown = rollouts.order(&["show", "web"]).expect(0).out;
-    let reason = "FederatedConfigMap shop/api goes first, and is not proven everywhere yet";
+    let reason = "waits for FederatedConfigMap shop/api, which is not proven in every cluster yet";
     assert!(shown.contains(reason), "{shown}");
     rollouts.succeed(&["a"]);
     rollouts.fail("b", "api", "no room");

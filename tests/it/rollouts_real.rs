@@ -274,7 +274,7 @@ fn a_cluster_picked_again_waits_for_the_end_of_its_removal() {
     real.pass().expect(0);
     real.until_reported("c", |report| report.contains("removing:"));
     real.edit("clusters/c.yaml", &managed("c", ""), "web comes back to c");
-    let waits = "c: the copies that are being removed must be gone first: c";
+    let waits = "c: waiting for the removal of earlier copies in: c";
     let ran = real.pass().expect(0);
     assert!(ran.err.contains(waits), "{}", ran.err);
     assert_eq!(placed(&real, RENDERED), ["a", "b"]);

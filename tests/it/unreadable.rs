@@ -38,7 +38,11 @@ fn an_override_that_hides_objects_in_a_list_is_refused() {
     repo.write("apps/web.yaml", format!("{}{overrides}", config_map("web", "one", "{clusterSelector: {}}")));
     let ran = run(&["validate", "--repo", repo.arg()]).expect(1);
     assert!(ran.err.contains("apps/web.yaml:10:"), "{}", ran.err);
-    assert!(ran.err.contains("for cluster `a`: it has a field `items`"), "{}", ran.err);
+    assert!(
+        ran.err.contains("for cluster `a`: `kubectl apply` would apply the contents of its field `items`"),
+        "{}",
+        ran.err
+    );
     assert!(!rendered(&repo).contains("hidden"));
 }
 
@@ -54,7 +58,7 @@ fn a_kind_that_ends_in_list_needs_a_definition() {
     let repo = small_fleet();
     repo.write("work.yaml", work("{apiVersion: example.com/v1, kind: AllowList, metadata: {name: x}}"));
     let ran = run(&["validate", "--repo", repo.arg()]).expect(1);
-    assert!(ran.err.contains("`AllowList` is a list, or a kind that is not known here"), "{}", ran.err);
+    assert!(ran.err.contains("`AllowList` is a list or an unknown kind"), "{}", ran.err);
     repo.write(
         "crd.yaml",
         "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: allowlists.example.com}\n\

@@ -121,8 +121,10 @@ fn pointer_in(fields: &mut Fields<'_>, key: &'static str, rules: &PatchRules) ->
 fn warn_of_lookalike(fields: &Fields<'_>, value: Option<&Json>) {
     let Some(Lookalike { written, meant }) = value.and_then(variables::lookalike) else { return };
     let at = fields.scope().pos(fields.place_of("value"));
-    let message =
-        format!("{}: `{written}` is no variable, so clusters get it as it is", fields.path_of("value"));
+    let message = format!(
+        "{}: `{written}` is not a variable; clusters get this text unchanged",
+        fields.path_of("value")
+    );
     fields.scope().report(Diagnostic::warning(at, message).hint(format!("did you mean `{meant}`?")));
 }
 
@@ -132,7 +134,7 @@ fn check_value(fields: &Fields<'_>, verb: Verb, value: Option<&Json>, rules: &Pa
         (Verb::Add | Verb::Replace | Verb::Test, None) => {
             let at = fields.scope().pos(fields.at());
             let message = format!("{} is required for `{word}`", fields.path_of("value"));
-            let hint = "write `value: null` where null is meant";
+            let hint = "write `value: null` if you mean null";
             fields.scope().report(Diagnostic::error(at, message).hint(hint));
             None
         }

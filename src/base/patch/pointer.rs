@@ -84,7 +84,7 @@ fn enter<'a>(value: &'a Json, before: &[String], part: &str) -> Result<&'a Json,
             Fault { message, hint: did_you_mean(part, keys.iter().copied()) }
         }),
         Json::Array(_) if part == "-" => {
-            Err(Fault::new("`-` stands for the place behind the last item, where nothing is"))
+            Err(Fault::new("`-` is the position after the last item, which holds no value"))
         }
         Json::Array(items) => {
             let index = index(part)?;

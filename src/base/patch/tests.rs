@@ -79,7 +79,7 @@ fn a_message_names_the_missing_part_and_what_is_there() {
             json!({"op": "add", "path": "/spec/items/2", "value": 1}),
             "there is no item 2 in `/spec/items`, which has 1 item",
         ),
-        (json!({"op": "remove", "path": "/spec/items/-"}), "behind the last item"),
+        (json!({"op": "remove", "path": "/spec/items/-"}), "after the last item"),
         (json!({"op": "add", "path": "/spec/items/-1", "value": 1}), "`-1` is a negative list index"),
         (
             json!({"op": "add", "path": "/spec/items/00", "value": 1}),

@@ -357,7 +357,7 @@ fn read_twice(text: &str, here: &Scalar, (who, there): (&str, &str), at: Mark) -
         severity: Severity::Warning,
         ..error(
             at,
-            &format!("{what} is read as {here}, but as {there} by {who}"),
+            &format!("{what} is {here} here, but {there} for {who}"),
             Some("put it in quotes if it is text, or write the value plainly"),
         )
     }

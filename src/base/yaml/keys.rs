@@ -32,7 +32,7 @@ pub(super) fn blank_in_key(key: &str, at: Mark) -> Option<Fault> {
         return Some(odd_indentation(blank, at));
     }
     let message = format!("the key `{}` ends with {}", key.trim_end_matches(is_odd_blank), name(blank));
-    Some(error(at, &message, Some("remove it: it looks like a space and is none")))
+    Some(error(at, &message, Some("remove it: it looks like a space but is another character")))
 }
 
 /// Returns the fault of such a blank in the indentation at the end of a text, on its last line or the line
@@ -47,7 +47,11 @@ pub(super) fn blank_in_indentation(text: &str, last_line: u32) -> Option<Fault> 
 
 fn odd_indentation(blank: char, at: Mark) -> Fault {
     let message = format!("the indentation has {}", name(blank));
-    error(at, &message, Some("write spaces in its place, here and below: it looks like a space and is none"))
+    error(
+        at,
+        &message,
+        Some("write spaces in its place, here and below: it looks like a space but is another character"),
+    )
 }
 
 /// Returns the first blank at an end of a key that only looks like a space.

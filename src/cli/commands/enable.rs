@@ -161,8 +161,12 @@ fn refuse_clash(made: &FederatedKind, types: &KnownTypes) -> Result<(), CommandE
         Some(other)
             if (&other.target.group, &other.target.kind) != (&made.target.group, &made.target.kind) =>
         {
-            let message =
-                format!("{} of {} already stands for {}", made.kind, made.group, other.target.full_name());
+            let message = format!(
+                "{} of {} already has the target {}",
+                made.kind,
+                made.group,
+                other.target.full_name()
+            );
             Err(CommandError::usage(message).hint("use --federated-group with a group of your own"))
         }
         _ => Ok(()),

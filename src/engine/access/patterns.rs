@@ -27,7 +27,7 @@ impl Folder {
             return Err("is not a plain path below the root");
         }
         if parts.iter().any(|part| part.contains("**")) {
-            return Err("holds `**`, but a folder means all that is in it already");
+            return Err("holds `**`, but a folder already includes everything in it");
         }
         Ok(Folder { parts })
     }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::FOLDER;
 use super::patterns::Names;
 use super::rule::{Grants, Rule, Subject};
 use super::rule_reader::SUBJECT_KINDS;
@@ -86,7 +87,7 @@ impl Roles {
                 self.by_name.get(&binding.role).cloned().or_else(|| made_by_hub(&binding.role))
             else {
                 let names = self.by_name.keys().map(String::as_str);
-                let message = format!("there is no ClusterRole `{}` beside the rules", binding.role);
+                let message = format!("the ClusterRole `{}` does not exist in `{FOLDER}`", binding.role);
                 tell(warn(binding.role_at, message, did_you_mean(&binding.role, names)));
                 continue;
             };
@@ -95,10 +96,10 @@ impl Roles {
                     rules.iter().filter(|rule| rule.subjects.contains(subject)).collect();
                 if theirs.is_empty() {
                     let message = format!(
-                        "no AccessRule says which folders the {} `{}` has",
+                        "no AccessRule lists the {} `{}` under `subjects`, so its roles have no effect",
                         subject.kind, subject.name
                     );
-                    tell(warn(*at, message, Some("list it under `subjects` of one".to_owned())));
+                    tell(warn(*at, message, Some("add it to the `subjects` of an AccessRule".to_owned())));
                 }
                 made.extend(theirs.into_iter().flat_map(|rule| {
                     grants.iter().map(|grants| Rule {
@@ -219,7 +220,6 @@ pub fn misplaced(document: &Document) -> Option<Diagnostic> {
         column: found.at().column,
     };
     let text = found.as_str().unwrap_or_default();
-    let message =
-        format!("`{text}` is a right on a hub; as an access rule it counts only under `{}`", super::FOLDER);
+    let message = format!("`{text}` is a right on a hub; as an access rule it counts only under `{FOLDER}`");
     Some(Diagnostic::warning(at, message).hint("see docs/tenancy.md"))
 }

@@ -85,7 +85,7 @@ fn tell(world: &World, workload: &Workload, found: &mut Diagnostics) -> bool {
     }
     let at = || workload.origin.clone();
     if let Some(more) = lacking.len().checked_sub(MOST_TOLD).filter(|more| *more > 0) {
-        let message = format!("{} lacks {more} more rights for what it carries", workload.key);
+        let message = format!("{} lacks {more} more rights for its objects", workload.key);
         found.push(Diagnostic::error(at(), message));
     }
     let allowed_next = world.next.enforced && carries(&world.next, workload).is_empty();
@@ -207,7 +207,7 @@ fn freeze(fleet: &mut Fleet, key: &Key) {
             kind: "Allowed".to_owned(),
             status: false,
             reason: "AccessDenied".to_owned(),
-            message: "its folder lacks a right, so that it stays as it is".to_owned(),
+            message: "its folder lacks a right; the placement stays unchanged".to_owned(),
         };
         policy.blocked = Some(Blocked { condition, keep_earlier: true });
     }

@@ -30,7 +30,7 @@ pub fn words(cluster: &str, was: &ClusterStatus, is: &ClusterStatus) -> String {
         (None, Some(since)) => Some(format!("silent since {since}")),
         (Some(_), None) => Some("no longer silent".to_owned()),
         _ if was.frozen != is.frozen => Some(if is.frozen.is_some() {
-            "its silence moves nothing more while much of the fleet is silent".to_owned()
+            "its silence has no further effect while much of the fleet is silent".to_owned()
         } else {
             "its silence counts again".to_owned()
         }),

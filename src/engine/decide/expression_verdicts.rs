@@ -65,7 +65,7 @@ impl Column {
         match self.run(row, cluster) {
             None => "the expression cannot be read".to_owned(),
             Some(Ok(Value::Bool(_))) => "it gives false".to_owned(),
-            Some(Ok(_)) => "it gives no boolean".to_owned(),
+            Some(Ok(_)) => "its result is not a boolean".to_owned(),
             Some(Err(fault)) => format!("it fails {fault}"),
         }
     }

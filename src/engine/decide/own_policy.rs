@@ -235,7 +235,7 @@ fn stand_divided(case: &Case<'_>, then: &[Filter], recorder: &mut impl Recorder)
     for row in case.candidates.iter().copied() {
         let refusal = checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(row)?)));
         if case.current_rows.binary_search(&row).is_err() {
-            recorder.not_chosen(row, "nothing is divided now, and the placement was not there before");
+            recorder.not_chosen(row, "no replicas are divided now, and the cluster was not picked before");
         } else if let Some((index, code)) = refusal {
             recorder.refused(row, index, code);
         } else {

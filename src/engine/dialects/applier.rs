@@ -18,7 +18,7 @@ pub(super) fn read(scope: &Scope, root: &Node) -> Option<&'static Applier> {
             Some(nearest) => format!("did you mean `{nearest}`?"),
             None => format!("use one of {}", names().collect::<Vec<_>>().join(", ")),
         };
-        let message = format!("{ANNOTATION} is `{name}`, which is no program that applies folders");
+        let message = format!("unknown applier `{name}` in the annotation `{ANNOTATION}`");
         scope.report(Diagnostic::error(scope.pos(node.at), message).hint(hint));
     }
     applier

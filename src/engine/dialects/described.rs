@@ -48,7 +48,7 @@ impl<'a> Described<'a> {
     /// Returns the reason for each cluster that waits for its turn.
     pub(super) fn waits(&self) -> BTreeMap<&'a str, String> {
         let decision = self.decision;
-        let first = || "it has no copy yet, and waits for a staged run".to_owned();
+        let first = || "no copy yet; waiting for a staged run".to_owned();
         let wait = |pick: &'a Pick| {
             let why = match self.rollout {
                 Some(rollout) => rollout.wait(pick),

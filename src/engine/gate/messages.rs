@@ -5,19 +5,19 @@ use std::collections::BTreeMap;
 use super::verdict::{Held, Why};
 use crate::state::ledger::Places;
 use berth_base::diag::{Diagnostic, Pos};
-use berth_base::model::Timestamp;
+use berth_base::model::{ObjectId, Timestamp};
 use berth_base::text::some_of;
 
 /// The trailer of a source commit that approves a removal.
 pub const ALLOW_DELETE: &str = "Berth-Allow-Delete";
 
 /// The message for a workload of which only the removals are held.
-const GOES_ON: &str = "its copies elsewhere do not wait for them";
+const GOES_ON: &str = "its other copies are published without waiting for the removals";
 
 /// Returns the message on how much of the held workloads stays unchanged.
 pub fn stays(held: &[Held]) -> &'static str {
     match held.iter().all(|one| one.goes_on) {
-        true => "only removals wait",
+        true => "only the removals are held",
         false => "each stays unchanged in every cluster",
     }
 }
@@ -44,9 +44,9 @@ impl Held {
         let message = format!("{}{what}: {}", self.key, why.join("; "));
         let hint = match (self.has_own_reason(), self.is_of_edit()) {
             _ if self.goes_on => {
-                format!("{GOES_ON}; approve them: end a commit's message with {}", self.approval_of_all())
+                format!("{GOES_ON}; to approve them, end a commit's message with {}", self.approval_of_all())
             }
-            (false, _) => "approve the other workload: both go as one".to_owned(),
+            (false, _) => "approve the other workload: both are held together".to_owned(),
             (true, true) => format!(
                 "undo the change, or approve it: end a commit's message with {}",
                 self.approval_of_all()
@@ -103,7 +103,16 @@ fn in_words(places: &Places) -> String {
 
 /// Returns the suffix for earlier removals that also count.
 fn counting(lately: usize) -> String {
-    if lately == 0 { String::new() } else { format!(", {lately} of them lately") }
+    if lately == 0 { String::new() } else { format!(", including {lately} lost earlier within the window") }
+}
+
+/// Returns the objects or the data that disappear together with a risky object.
+fn taken_along(object: &ObjectId) -> &'static str {
+    match &*object.kind {
+        "Namespace" => "every object in it",
+        "PersistentVolumeClaim" => "its data",
+        _ => "every object of its kind",
+    }
 }
 
 impl Why {
@@ -118,13 +127,15 @@ impl Why {
             Why::Objects { cluster, lost, of, lately } => {
                 format!("cluster `{cluster}` would lose {lost} of its {of} objects{}", counting(*lately))
             }
-            Why::Risky { object } => format!("it would remove {object}, and what depends on it"),
-            Why::Still => "the same change was held before, and nobody approved it".to_owned(),
+            Why::Risky { object } => format!("it would remove {object} and {}", taken_along(object)),
+            Why::Still => "this change was held before and is not approved yet".to_owned(),
             Why::Evictions { clusters, of } => {
-                format!("{clusters} of {of} clusters would lose something at once by statuses or time")
+                format!(
+                    "{clusters} of {of} clusters would lose objects or placements at once, without an edit"
+                )
             }
             Why::Policy { test, message } => format!("policy {test}: {message}"),
-            Why::Along { with } => format!("it goes as one with {with}, which is held"),
+            Why::Along { with } => format!("it is held together with {with}"),
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::state::{Comparison, Owner, PlaceOwners, State};
 use berth_base::model::{ContentId, Key, ObjectId, Pick, PickDetails, path};
 
 /// The reason of a pick that is kept for a held removal.
-const HELD: &str = "not picked any more; the removal waits for an approval";
+const HELD: &str = "no longer picked; the removal is held until approved";
 
 /// Returns the step unchanged, for callers without a gate. The ledger keeps the losses of places that still
 /// exist.

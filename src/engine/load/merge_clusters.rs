@@ -93,7 +93,7 @@ impl Doubt<'_> {
     fn settle<T: PartialEq + Debug>(&mut self, what: &str, mine: &mut Option<T>, other: Option<T>) {
         match (&mine, other) {
             (Some(known), Some(value)) if *known != value => {
-                self.report(&format!("{what} is not the same here as"));
+                self.report(&format!("its {what} here differs from the one"));
             }
             (None, Some(value)) => *mine = Some(value),
             _ => {}
@@ -102,11 +102,11 @@ impl Doubt<'_> {
 
     fn report(&mut self, what: &str) {
         let there = self.there.map_or_else(String::new, |at| format!(" at {at}"));
-        let message = format!("the cluster `{}` is described twice: its {what}{there}", self.name);
+        let message = format!("contradicting descriptions of cluster `{}`: {what}{there}", self.name);
         let at = self.here.cloned().unwrap_or_else(|| Pos::file(""));
-        self.found.push(Diagnostic::error(at, message).hint(
-            "give the same value in both, or in only one \
-                of them",
-        ));
+        self.found.push(
+            Diagnostic::error(at, message)
+                .hint("write the same value in both, or remove it from one of them"),
+        );
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn check(fleet: &Fleet) -> Diagnostics {
             named.into_iter().any(|named| named.key == policy.key)
         };
         if reached.is_empty() && !policy.is_fleet_default() && !is_named() {
-            let message = format!("the {KIND} `{}` is for no workload of the fleet", policy.key.full_name());
+            let message = format!("the {KIND} `{}` matches no workload of the fleet", policy.key.full_name());
             found.push(Diagnostic::warning(policy.origin.clone(), message));
         }
         for pattern in &policy.after {
@@ -33,11 +33,11 @@ pub(super) fn check(fleet: &Fleet) -> Diagnostics {
             for key in reached {
                 if let Some(other) = released.insert(key, policy) {
                     let message = format!(
-                        "{key} is part of two releases, of the policies `{}` and `{}`",
+                        "{key} is in two policies with `together: true`, `{}` and `{}`",
                         other.key.full_name(),
                         policy.key.full_name()
                     );
-                    let hint = "a workload can be together with others in one policy only";
+                    let hint = "remove it from one of the policies";
                     found.push(Diagnostic::error(policy.origin.clone(), message).hint(hint));
                 }
             }
@@ -52,7 +52,12 @@ fn missing(fleet: &Fleet, workload: &Key, name: &PolicyName) -> Option<Diagnosti
         return None;
     }
     let reachable = fleet.rollout_policies.values().filter(|policy| policy.may_reach(workload));
-    let message = format!("there is no {KIND} `{}`: {workload} stays as it is until there is one", name.name);
+    let exists = fleet.rollout_policies.values().any(|policy| *policy.key.name == *name.name);
+    let fault = if exists { "is in another namespace" } else { "does not exist" };
+    let message = format!(
+        "{workload} names the {KIND} `{}`, which {fault}; the workload is not rolled out until this is corrected",
+        name.name
+    );
     let hint = did_you_mean(&name.name, reachable.map(|policy| &*policy.key.name));
     Some(Diagnostic::error(name.at.clone(), message).maybe_hint(hint))
 }
@@ -131,8 +136,11 @@ fn circle_error(fleet: &Fleet, circle: &[&Key]) -> Option<Diagnostic> {
     let policies = fleet.policies_of(first);
     let mut patterns = policies.iter().flat_map(|policy| &policy.after);
     let at = patterns.find(|pattern| pattern.matches(second)).map(|pattern| pattern.at.clone())?;
-    let names: Vec<String> = circle.iter().map(ToString::to_string).collect();
-    let message = format!("spec.after is a circle: {}", names.join(" waits for "));
-    let hint = "let one of them wait for nothing";
+    let others: Vec<String> = circle.iter().skip(1).map(ToString::to_string).collect();
+    let message = format!(
+        "spec.after: the workloads wait for each other: {first} waits for {}",
+        others.join(", which waits for ")
+    );
+    let hint = "remove one of them from `spec.after`";
     Some(Diagnostic::error(at, message).hint(hint))
 }

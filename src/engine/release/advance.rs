@@ -294,7 +294,7 @@ impl WorkloadStep<'_> {
         let waits = self.answer.waits.len();
         if self.workload_rollout.target.is_none() && *self.workload_rollout.strategy == Strategy::Runs {
             let message = format!(
-                "{key} rolls out by staged update runs, and none goes on: every cluster keeps its copy ({waits} wait)"
+                "{key} rolls out by staged update runs, and none can proceed: every cluster keeps its copy ({waits} wait)"
             );
             let hint =
                 "add a ClusterStagedUpdateRun with `state: Run`, or use `strategy.type: RollingUpdate`";

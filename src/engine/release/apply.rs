@@ -16,7 +16,7 @@ use berth_base::model::{
 };
 use berth_base::text::shared_values::SharedValues;
 
-const LEAVING: &str = "not picked any more; the removal waits for its turn";
+const LEAVING: &str = "no longer picked; the removal waits for its turn";
 
 /// Applies all steps to the desired state.
 pub(super) fn apply(advances: Vec<Advance>, given: ReleaseInputs<'_>, state: &mut State) -> Released {

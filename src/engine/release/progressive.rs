@@ -322,7 +322,7 @@ fn notes(rollout: &Rollout, clusters: &[Standing<'_>], answer: &ProgressiveAnswe
     if let Some(Amount::Count(most)) = rollout.max_failures.filter(|most| most.of(0) > clusters.len()) {
         let all = clusters.len();
         notes.insert(format!(
-            "{most} failures are more than the number of clusters, {all}, so that none is allowed"
+            "the limit of {most} failures exceeds the number of clusters, {all}, and counts as 0"
         ));
     }
     if matches!(answer.pause, Pause::Full(_)) && answer.halted.is_none() {

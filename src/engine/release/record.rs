@@ -216,7 +216,7 @@ fn halt(step: &WorkloadStep<'_>, now: Timestamp) -> Option<Halt> {
     let said = cluster_rollout.report.as_ref().map(|report| report.message.as_str()).unwrap_or_default();
     let said = match said {
         "" if cluster_rollout.health() == Health::Failed => String::new(),
-        "" => ": it took too long".to_owned(),
+        "" => ": its deadline passed".to_owned(),
         said => format!(": {said}"),
     };
     let others = match failed.len() {

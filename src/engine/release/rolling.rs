@@ -20,10 +20,7 @@ pub fn step<'a>(rolling: &Rolling, turns: &[Turn<'a>], now: Timestamp) -> Step<'
         turns.iter().filter(|turn| turn.picked && turn.removing).map(|turn| turn.cluster).collect();
     if !returning.is_empty() {
         let names = some_of(returning, MOST_NAMES);
-        return Step::all_wait(
-            turns,
-            &format!("the copies that are being removed must be gone first: {names}"),
-        );
+        return Step::all_wait(turns, &format!("waiting for the removal of earlier copies in: {names}"));
     }
     let counts = Counts::of(rolling, turns, now);
     let mut step = Step::default();

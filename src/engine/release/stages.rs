@@ -93,20 +93,22 @@ impl Fault {
                 format!("change the selector of one, so that only one of them matches `{cluster}`"),
             ),
             Fault::InNoStage { clusters } => error(
-                format!("no stage takes {}", some_quoted(clusters, SHOWN)),
-                "change a stage's selector, or add a stage for what is left".to_owned(),
+                format!("no stage selects {}", some_quoted(clusters, SHOWN)),
+                "change a stage's selector, or add a stage for these clusters".to_owned(),
             ),
             Fault::NoInteger { cluster, stage, label, value } => {
                 let message = match value {
                     None => format!("cluster `{cluster}` of stage `{stage}` lacks the label `{label}`"),
                     Some(value) => format!(
-                        "cluster `{cluster}` of stage `{stage}` has the label `{label}: {value}`, which is no \
+                        "cluster `{cluster}` of stage `{stage}` has the label `{label}: {value}`, which is not an \
                          integer"
                     ),
                 };
                 error(
                     message,
-                    format!("give `{cluster}` an integer as its label `{label}`, since it orders the stage"),
+                    format!(
+                        "set the label `{label}` of `{cluster}` to an integer: it orders the clusters of the stage"
+                    ),
                 )
             }
         }

@@ -57,7 +57,7 @@ pub fn step<'a>(
         },
         Strategy::Progressive(rollouts) => of_all(rollouts, turns, followed, now),
         Strategy::Rolling(budgets) => rolling::step(budgets, turns, now),
-        Strategy::Stages(_) | Strategy::Runs => Step::all_wait(turns, "no staged run takes it further now"),
+        Strategy::Stages(_) | Strategy::Runs => Step::all_wait(turns, "no staged rollout is active"),
     }
 }
 

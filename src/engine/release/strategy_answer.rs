@@ -86,8 +86,8 @@ pub(super) fn ask(
     }
     if workload_rollout.target.is_none() {
         let reason = closed.unwrap_or(match *workload_rollout.strategy {
-            Strategy::Stages(_) => "the stages cannot be worked out",
-            _ => "it rolls out by staged update runs, and none of them goes on now",
+            Strategy::Stages(_) => "the stages cannot be computed",
+            _ => "no staged update run can proceed",
         });
         answer.take(Step::all_wait(&turns, reason));
         return answer;
@@ -105,7 +105,7 @@ pub(super) fn ask(
     take_steps(workload_rollout, cluster_rollouts, circumstances, turns, &mut answer);
     for (cluster, cluster_rollout) in cluster_rollouts {
         if is_on_its_way(cluster, cluster_rollout, workload_rollout) {
-            let reason = || "it reports on the proven release first, which was assigned to it".into();
+            let reason = || "waiting for its report on the proven release".into();
             answer.waits.entry(cluster.clone()).or_insert_with(reason);
         }
     }

@@ -85,7 +85,7 @@ pub struct Failures<'a> {
 }
 
 impl Failures<'_> {
-    /// Returns the failures in plain words: `eu-2 failed, and no cluster may fail in group canary`.
+    /// Returns the failures in plain words: `eu-2 failed; no failures are allowed in group canary`.
     pub fn words(&self) -> String {
         let some = |names: &[&str], verb: &str| match names {
             [] => None,
@@ -95,8 +95,8 @@ impl Failures<'_> {
         let what = parts.into_iter().flatten().collect::<Vec<_>>().join(", ");
         let place = self.group.map(|group| format!(" in {}", group_name(group))).unwrap_or_default();
         match self.allowed {
-            0 => format!("{what}, and no cluster may fail{place}"),
-            allowed => format!("{what}, and at most {} may fail{place}", counted(allowed, "cluster")),
+            0 => format!("{what}; no failures are allowed{place}"),
+            allowed => format!("{what}; at most {} may fail{place}", counted(allowed, "cluster")),
         }
     }
 }

@@ -177,13 +177,13 @@ fn blocked(
     let orders = Orders::of(given.fleet, &workload.key);
     let is_frozen = |key: &&Key| given.fleet.workloads.get(*key).is_some_and(|workload| workload.frozen);
     if let Some(frozen) = orders.together().and_then(|all| all.into_iter().find(is_frozen)) {
-        return Some(format!("{frozen} goes together with it, and stays as it is"));
+        return Some(format!("it rolls out together with {frozen}, which is frozen"));
     }
     // A workload that does not change has no step here; its record counts.
     let recorded = |key: &Key| given.current.releases.get(key).is_none_or(|releases| is_done(releases));
     let waits_for = |key: &&Key| !lets_go_on.get(*key).copied().unwrap_or_else(|| recorded(key));
     let first = orders.after().into_iter().find(waits_for)?;
-    Some(format!("{first} goes first, and is not proven everywhere yet"))
+    Some(format!("waits for {first}, which is not proven in every cluster yet"))
 }
 
 /// Lets newcomers begin with the proven releases of all workloads of a unit, once no removal of the unit is
@@ -222,7 +222,7 @@ fn leave_together(unit_steps: &mut [WorkloadStep<'_>]) {
             std::mem::take(&mut one.answer.remove).into_iter().partition(|it| stay.contains(it));
         let waits: BTreeSet<String> = waits;
         one.answer.remove = goes;
-        let reason = || "what goes together with it cannot be removed yet".into();
+        let reason = || "another workload of its group cannot be removed yet".into();
         one.answer.waits.extend(waits.into_iter().map(|cluster| (cluster, reason())));
     }
 }

@@ -162,8 +162,8 @@ impl<'f> WorkloadRollout<'f> {
             (self.target, self.staged) = (Some(number), Some(staged));
             return;
         }
-        let message = format!("{key}: release {number}, which a staged run rolls out, is not kept any more");
-        let hint = "begin another run for the content that is wanted now";
+        let message = format!("{key}: a staged run rolls out release {number}, which is no longer kept");
+        let hint = "start another run for the current content";
         self.diagnostics.push(Diagnostic::warning(workload.origin.clone(), message).hint(hint));
     }
 

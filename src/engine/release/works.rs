@@ -101,7 +101,7 @@ fn check(fields: &mut Fields<'_>, has: Option<Version>, health: Option<Health>) 
     if has == Version::Nothing {
         for key in ["status", "since", "available", "removing"] {
             if fields.node(key).is_some() {
-                let message = format!("{} says something of a copy that does not exist", fields.path_of(key));
+                let message = format!("{} is set, but the cluster has no copy", fields.path_of(key));
                 fields.error_at(key, message);
             }
         }

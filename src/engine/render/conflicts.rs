@@ -86,9 +86,9 @@ pub(super) fn make<'c>(
 fn conflict(winner: &Claim<'_>, loser: &Claim<'_>) -> Fault {
     let (other, at) = (&winner.workload.key, &winner.template.object.origin);
     let message = if winner.path == loser.path {
-        format!("{other} ({at}) puts a differing {} there, which stays", winner.id)
+        format!("{other} ({at}) places a different {} there, which stays", winner.id)
     } else {
-        format!("{other} ({at}) puts {} there, whose name differs only by case", winner.id)
+        format!("{other} ({at}) places {} there, whose name differs only by case", winner.id)
     };
     let hint = Some("place the object from only one of them, or make both equal".to_owned());
     Fault { at: loser.template.object.origin.clone(), message, hint, of_override: false }

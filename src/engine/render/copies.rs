@@ -200,7 +200,10 @@ impl<'a> Copies<'a> {
             Made::Failed(Fault { at: at(), message, hint: hint.map(str::to_owned), of_override: false })
         };
         if ObjectId::of(&object).as_ref() != Some(&*self.claim.id) {
-            let message = format!("the overrides do not leave it {}", self.claim.id);
+            let message = format!(
+                "the overrides change the object's API group, kind, namespace or name: it must stay {}",
+                self.claim.id
+            );
             return Made::Failed(Fault { at: at(), message, hint: None, of_override: true });
         }
         if let Some(refusal) = final_fields::refusal(&object, self.fleet, applier) {
@@ -238,7 +241,7 @@ impl<'a> Copies<'a> {
         let is_same = |id: &ObjectId| of.as_ref() == Some(id);
         // An override that changes the API group may come before or after other overrides.
         if !is_same(&self.claim.id) && !is_same(&self.claim.template.object.id) {
-            let message = "the override changes which object it is (kind, namespace or name)".to_owned();
+            let message = "the override changes the object's API group, kind, namespace or name".to_owned();
             let hint = Some(format!("it must stay {}", self.claim.id));
             return Err(Fault { at: one.origin.clone(), message, hint, of_override: true });
         }

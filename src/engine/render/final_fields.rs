@@ -44,14 +44,14 @@ pub(super) fn refusal(object: &Json, fleet: &Fleet, applier: Option<&Applier>) -
     let fields = object.as_object()?;
     if let Some(key) = object::list_field(object) {
         let message =
-            format!("it has a field `{key}`, so that `kubectl apply` would apply what is in it instead");
-        return Some(Refusal { message, hint: "take the field out; place each object by itself" });
+            format!("`kubectl apply` would apply the contents of its field `{key}` instead of the object");
+        return Some(Refusal { message, hint: "remove the field; place each object by itself" });
     }
     let kind = fields.get("kind").and_then(Json::as_str).unwrap_or_default();
     let group = object::group_of(fields.get("apiVersion").and_then(Json::as_str).unwrap_or_default());
     if kind.ends_with("List") && !fleet.list_kinds.contains(&(group.to_owned(), kind.to_owned())) {
-        let message = format!("`{kind}` is a list, or a kind that is not known here");
-        let hint = "place each object by itself; of a kind of your own, keep the CustomResourceDefinition in the repository";
+        let message = format!("`{kind}` is a list or an unknown kind");
+        let hint = "place each object by itself; for a kind of your own, add its CustomResourceDefinition to the repository";
         return Some(Refusal { message, hint });
     }
     // Without SOPS's metadata, no program can decrypt a value, or detects that it should.

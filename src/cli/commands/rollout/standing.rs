@@ -146,7 +146,7 @@ impl ClusterLine {
     /// Returns the reason why the cluster waits, or its member's message.
     fn words(&self) -> String {
         let said = self.report.as_ref().map(|report| report.message.as_str()).filter(|said| !said.is_empty());
-        let leaving = self.leaving.then_some("not picked any more");
+        let leaving = self.leaving.then_some("no longer picked");
         let all = [said, self.waits.as_deref(), leaving];
         all.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }

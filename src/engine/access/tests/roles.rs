@@ -46,11 +46,13 @@ fn what_of_roles_means_nothing_here_is_told() {
     let idle = idle_bindings(all.iter());
     assert_eq!(
         idle[0].to_string().lines().next(),
-        Some("access/roles.yaml:15:3: warning: no AccessRule says which folders the Group `team-b` has")
+        Some(
+            "access/roles.yaml:15:3: warning: no AccessRule lists the Group `team-b` under `subjects`, so its roles have no effect"
+        )
     );
     let lost = ROLES.replace("name: clusterrole1}\nsub", "name: clusterrole2}\nsub");
     let idle = idle_bindings(documents(&[("access/roles.yaml", &lost)]).iter());
-    assert_eq!(idle[0].message, "there is no ClusterRole `clusterrole2` beside the rules");
+    assert_eq!(idle[0].message, "the ClusterRole `clusterrole2` does not exist in `access/`");
     assert_eq!(idle[0].hint.as_deref(), Some("did you mean `clusterrole1`?"));
     let pods =
         ROLES.replace("managedclustersets/bind, managedclustersets/join", "pods, managedclusters/accept");

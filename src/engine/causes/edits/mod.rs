@@ -118,12 +118,12 @@ impl Edits {
 
     fn of_file(&mut self, path: &Arc<str>, file: &ChangedFile, is_readable: [bool; 2]) -> usize {
         let words = match (is_readable, &file.before, &file.after) {
-            (_, _, None) if file.found[1].is_empty() => "file removed, which could not be read",
+            (_, _, None) if file.found[1].is_empty() => "unreadable file removed",
             ([_, true], None, _) => "file added",
             ([_, true], ..) => "can be read again",
-            ([true, false], Some(_), _) => "cannot be read any more",
-            ([true, false], None, _) => "file added, which cannot be read",
-            ([false, false], ..) => "changed, and still cannot be read",
+            ([true, false], Some(_), _) => "can no longer be read",
+            ([true, false], None, _) => "unreadable file added",
+            ([false, false], ..) => "changed, but still unreadable",
         };
         let number = self.add(Pos::file(path.clone()), words.to_owned(), [path.clone()]);
         self.documents.push(vec![number]);

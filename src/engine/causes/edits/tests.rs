@@ -104,9 +104,9 @@ fn documents_come_go_and_move() {
 #[test]
 fn a_file_that_cannot_be_read_is_one_edit() {
     let broken = "kind: [\n";
-    assert_eq!(edited(CLUSTER, "spec:", "spec: ["), ["c.yaml: cannot be read any more"]);
+    assert_eq!(edited(CLUSTER, "spec:", "spec: ["), ["c.yaml: can no longer be read"]);
     assert_eq!(between(&[("c.yaml", broken)], &[("c.yaml", CLUSTER)]), ["c.yaml: can be read again"]);
-    assert_eq!(between(&[], &[("c.yaml", broken)]), ["c.yaml: file added, which cannot be read"]);
+    assert_eq!(between(&[], &[("c.yaml", broken)]), ["c.yaml: unreadable file added"]);
 }
 
 #[test]

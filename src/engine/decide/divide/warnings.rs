@@ -72,7 +72,8 @@ impl<'a> DivisionOutcome<'a> {
         };
         let rule = division.among.iter().map(|filter| Checked::new(case.table, filter, &[]).words());
         let rule = rule.filter(|words| !words.is_empty()).collect::<Vec<_>>().join("; ");
-        let message = format!("{} divides nothing, because no cluster takes part: {outcome}", division.by);
+        let message =
+            format!("{} divides no replicas, because no cluster takes part: {outcome}", division.by);
         (message, format!("a cluster takes part if it meets all of: {rule}"))
     }
 

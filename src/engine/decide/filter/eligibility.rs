@@ -63,7 +63,7 @@ const REASONS: [&str; 8] = [
     "its agent has not joined",
     "its agent has sent no heartbeat",
     "its agent's last heartbeat is too old",
-    "its agent does not say whether it is healthy",
+    "its agent does not report its health",
     "its agent has been unhealthy for too long",
     "reported as not ready",
     "its member is silent",

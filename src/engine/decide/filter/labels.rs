@@ -244,7 +244,7 @@ fn wanted(what: &str, requirement: &Requirement) -> String {
         Requirement::Is(..) | Requirement::In(..) => format!("{what} {requirement} is required"),
         Requirement::NotIn(key, values) => format!("{what} {key} must not be {}", values.join(" or ")),
         Requirement::Exists(key) => format!("{what} {key} is required"),
-        Requirement::DoesNotExist(key) => format!("{what} {key} must not be there"),
+        Requirement::DoesNotExist(key) => format!("{what} {key} must be absent"),
     }
 }
 

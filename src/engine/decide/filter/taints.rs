@@ -47,11 +47,11 @@ impl Check for Tolerates<'_> {
         let limited = self.tolerations.iter().filter(|toleration| fits(toleration, taint));
         match (limited.filter_map(|toleration| toleration.seconds).max(), taint.since) {
             (None, _) => summary,
-            (Some(seconds), None) => format!(
-                "{summary}: a toleration lets it pass for {seconds}s, but the taint does not say since when it is there"
-            ),
+            (Some(seconds), None) => {
+                format!("{summary}: a toleration allows it for {seconds}s, but the taint has no start time")
+            }
             (Some(seconds), Some(since)) => {
-                format!("{summary} any more: the {seconds}s of its toleration began at {since}")
+                format!("{summary}: its toleration for {seconds}s began at {since} and has expired")
             }
         }
     }

@@ -47,7 +47,7 @@ fn check_manager(manager: &mut Fields<'_>, cluster: &Cluster) {
     let Some(name) = manager.required_str("name") else { return };
     if let Some(label) = cluster.labels.get(MANAGER_LABEL).filter(|label| *label != name) {
         let message = format!(
-            "{} is `{name}`, and the label {MANAGER_LABEL} says `{label}`; they should be equal",
+            "{} is `{name}`, but the label {MANAGER_LABEL} is `{label}`; make them equal",
             manager.path_of("name")
         );
         manager.scope().warning(manager.place_of("name"), message);

@@ -80,7 +80,7 @@ fn faults_have_their_places_and_a_set_of_the_namespace_is_pointed_out() {
         assert!(loaded.fleet.clusters.is_empty(), "{wanted}");
     }
     let other = profile("fleet", WHOLE).replace("manager: fleet-hub", "manager: other");
-    assert!(said(&loaded(&other))[0].contains("they should be equal"), "{:?}", said(&loaded(&other)));
+    assert!(said(&loaded(&other))[0].contains("make them equal"), "{:?}", said(&loaded(&other)));
     let namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: fleet, labels: {multicluster.x-k8s.io/clusterset: eu}}\n";
     let found = said(&loaded(&format!("{namespace}---\n{}", profile("fleet", WHOLE))));
     assert!(found.iter().any(|one| one.contains("is of the cluster set `eu`")), "{found:?}");

@@ -115,7 +115,7 @@ fn read_gates(spec: &mut Fields<'_>) -> bool {
         match name {
             Some("SchedulerPreferences") => divides = !off,
             Some("PushReconciler") if off => {
-                let hint = "`propagation: Disabled` in the type configs keeps members as they are";
+                let hint = "set `propagation: Disabled` in the type configs to keep members unchanged";
                 say("berth propagates without the gate PushReconciler too".to_owned(), Some(hint.to_owned()));
             }
             Some(name) if !GATES.contains(&name) => {

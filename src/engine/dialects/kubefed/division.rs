@@ -57,13 +57,14 @@ pub(super) fn of(object: FederatedObject<'_>, wanted: &Wanted, narrowing: &[Filt
             Ok(found) => found,
             // The list of names is the author's explicit choice, so it decides.
             Err(why) if named => {
-                let message = format!("{by} divides nothing, and {key} keeps its own replicas: {why}");
+                let message = format!("{by} divides no replicas, and {key} keeps its own replicas: {why}");
                 say(message, NAMES);
                 return None;
             }
             // The last division stays in effect; without one, the object stays as written.
             Err(why) => {
-                let message = format!("{by} divides nothing: {why}; the numbers it set earlier stay");
+                let message =
+                    format!("{by} divides no replicas: {why}; the numbers that it set earlier stay");
                 say(message, NAMES);
                 return Some(division(vec![Filter { rule: Rule::Nowhere(why), by: None }]));
             }

@@ -45,7 +45,7 @@ pub(super) fn read(
     let Some(mut spec) = spec else { return };
     let (group, kind) = (&*document.key.group, &*document.key.kind);
     let Some(federated) = context.types.find(group, kind, &metadata.namespace) else {
-        let message = format!("no type config says what `{kind}` stands for");
+        let message = format!("no type config defines the target of `{kind}`");
         let hint = context.types.hint_for(group, kind);
         return scope.report(Diagnostic::error(document.at.clone(), message).hint(hint));
     };
@@ -161,7 +161,7 @@ fn narrowing_rule(
         Wanted::Follow(_) => {
             let at = spec.place_of("placement");
             let message = "spec.placement.placementRef is not possible in a FederatedNamespace";
-            let hint = "the namespace narrows what is in it, so its clusters must be given here: clusters or clusterSelector";
+            let hint = "select its clusters here, with `clusters` or `clusterSelector`: they limit every object in the namespace";
             scope.report(Diagnostic::error(scope.pos(at), message).hint(hint));
             None
         }
@@ -237,7 +237,7 @@ fn disabled(target: &Target) -> Blocked {
         condition: propagation(
             "PropagationDisabled",
             format!(
-                "the type config of {kind} says `propagation: Disabled`; what is in members stays as it is"
+                "the type config of {kind} sets `propagation: Disabled`; members keep their objects unchanged"
             ),
         ),
         keep_earlier: true,

@@ -162,7 +162,7 @@ pub(super) fn read(scope: &Scope, document: &Document, types: &mut Types) {
     let other = all.iter().find(|one| one.namespace == made.namespace && one.target != made.target);
     if let Some(other) = other.and_then(|other| other.at.as_ref()) {
         let message = format!(
-            "spec.federatedType: {}.{} already stands for another target, in {other}",
+            "spec.federatedType: {}.{} already has another target, in {other}",
             federated.kind, federated.group
         );
         return scope.error(root.at, message);

@@ -55,7 +55,7 @@ pub fn budget(scope: &Scope, root: &Node, key: &Key) {
         }
         spec.finish();
         let message = format!("{key} has no effect: it limits evictions, and berth evicts nothing");
-        let hint = "what a change may remove is limited by the deletion gate";
+        let hint = "remove it: the gate limits removals (`--max-removed-clusters`)";
         scope.report(Diagnostic::warning(scope.pos(root.at), message).hint(hint));
     }
     fields.finish();

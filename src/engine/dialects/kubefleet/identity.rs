@@ -38,9 +38,9 @@ pub(super) fn take_over(read: &mut Read, lowered: &mut Lowered) {
         let Some((old, at)) = spec.replaces.clone() else { return true };
         if let Some(holder) = taken.get(&old) {
             let message = if *holder == old {
-                format!("{}: {old} is still there, and is replaced by nothing yet", spec.key)
+                format!("{} cannot replace {old}, which still exists", spec.key)
             } else {
-                format!("{}: {holder} replaces {old} already", spec.key)
+                format!("{} cannot replace {old}: {holder} already replaces it", spec.key)
             };
             let hint = format!("remove {old}, or the annotation {REPLACES}");
             lowered.diagnostics.push(Diagnostic::error(at, message).hint(hint));

@@ -48,7 +48,7 @@ pub(super) fn read(scope: &Scope, document: &Document, sets: &Sets, bindings: &m
                 metadata.namespace
             );
             scope.report(Diagnostic::warning(at, message).hint(
-                "bind a set of your own, or commit a ManagedClusterSet `default`, which says that it is meant",
+                "bind another set, or commit a ManagedClusterSet `default` to confirm that this is intended",
             ));
         }
         spec.finish();

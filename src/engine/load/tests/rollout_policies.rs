@@ -94,7 +94,7 @@ fn faults_of_a_policy_have_places_and_hints() {
 fn a_policy_that_reaches_nothing_is_a_warning() {
     assert_eq!(
         found("  workloads: [{name: wep}]\n"),
-        ["rollouts/rings.yaml:1:1: warning: the RolloutPolicy `rings` is for no workload of the fleet"]
+        ["rollouts/rings.yaml:1:1: warning: the RolloutPolicy `rings` matches no workload of the fleet"]
     );
     assert_eq!(
         found("  after: [{name: databas}]\n"),
@@ -126,8 +126,8 @@ fn a_circle_of_workloads_that_wait_is_named() {
     assert_eq!(
         errors(&loaded),
         [
-            "1.yaml:4:40: error: spec.after is a circle: App a waits for App b waits for App c waits for App a \
-          hint: let one of them wait for nothing"
+            "1.yaml:4:40: error: spec.after: the workloads wait for each other: App a waits for App b, which waits for App c, which waits for App a \
+          hint: remove one of them from `spec.after`"
         ]
     );
     // A workload that its own pattern matches does not wait for itself.
@@ -159,7 +159,7 @@ fn a_workload_names_a_policy_that_exists() {
     assert_eq!(
         errors(&loaded),
         [
-            "apps.yaml:9:63: error: there is no RolloutPolicy `ringz`: App web stays as it is until there is one \
+            "apps.yaml:9:63: error: App web names the RolloutPolicy `ringz`, which does not exist; the workload is not rolled out until this is corrected \
           hint: did you mean `rings`?"
         ]
     );

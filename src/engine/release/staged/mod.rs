@@ -320,7 +320,7 @@ fn reason(stage: &StageProgress, standing: &Standing) -> String {
     let name = &stage.name;
     match standing {
         Standing::Failing { clusters, .. } => {
-            format!("stage `{name}` does not go on: {} failed", some_quoted(clusters, SHOWN))
+            format!("stage `{name}` cannot proceed: {} failed", some_quoted(clusters, SHOWN))
         }
         Standing::Waiting { .. } => format!("stage `{name}` begins when it is approved"),
         Standing::Stopping { .. } | Standing::Stopped => "the run is stopped".to_owned(),

@@ -175,7 +175,7 @@ fn a_failure_holds_back_the_rest_of_its_stage_until_it_heals() {
     assert_eq!(rollout.given(&turns(old("b1")), 0), ["b1", "b2"]);
     let (step, _) = rollout.step(&[failed("b1"), done("b2", 1), old("b3")], 2);
     assert!(step.give.is_empty());
-    assert_eq!(&*step.waits["b3"], "stage `b` does not go on: `b1` failed");
+    assert_eq!(&*step.waits["b3"], "stage `b` cannot proceed: `b1` failed");
     assert_eq!(rollout.given(&[done("b1", 3), done("b2", 1), old("b3")], 4), ["b3"]);
     // A failure of the old content holds back nothing: a fix must get through.
     let mut fix = Rollout::new(two_stages(), &["b1"]);

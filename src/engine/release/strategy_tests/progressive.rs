@@ -63,12 +63,12 @@ fn failures_halt_with_their_names() {
     let turns = [new("a", Failed), new("b", Progressing), missing("c")];
     let rollout = Rollout { deadline_seconds: Some(30), max_failures: Some(Amount::Count(1)), ..waves(3) };
     let found = step(&rollout, &turns, NOW);
-    let words = "a, b took too long, and at most 1 cluster may fail";
+    let words = "a, b took too long; at most 1 cluster may fail";
     assert_eq!(found.halted.as_ref().map(|failures| failures.words()).as_deref(), Some(words));
     assert_eq!(reason(&found, "c"), format!("the rollout is halted: {words}"));
     assert_eq!(found.timed_out.iter().copied().collect::<Vec<_>>(), ["a", "b"]);
     let found = step(&waves(3), &[new("a", Failed), missing("b")], NOW);
-    assert_eq!(reason(&found, "b"), "the rollout is halted: a failed, and no cluster may fail");
+    assert_eq!(reason(&found, "b"), "the rollout is halted: a failed; no failures are allowed");
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_limit_of_failures_above_the_number_of_clusters_allows_none_and_says_so() {
     let rollout = Rollout { max_failures: Some(Amount::Count(10)), ..waves(2) };
     let found = step(&rollout, &turns, NOW);
     assert!(found.halted.is_some());
-    let note = "10 failures are more than the number of clusters, 3, so that none is allowed";
+    let note = "the limit of 10 failures exceeds the number of clusters, 3, and counts as 0";
     assert_eq!(found.notes.into_iter().collect::<Vec<_>>(), [note]);
     // A limit of all clusters is a limit like any other.
     let rollout = Rollout { max_failures: Some(Amount::Count(3)), ..waves(2) };
@@ -115,7 +115,7 @@ fn a_group_that_failed_too_often_still_gets_its_own_clusters() {
     assert_eq!(given(&found), "b");
     assert_eq!(
         reason(&found, "c"),
-        "the rollout is halted: a failed, and no cluster may fail in group canary"
+        "the rollout is halted: a failed; no failures are allowed in group canary"
     );
 }
 

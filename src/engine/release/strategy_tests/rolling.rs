@@ -118,7 +118,7 @@ fn a_cluster_that_returns_holds_everything_until_its_old_copy_is_gone() {
     let turns = [old("a", Failed), missing("b"), returning, leaving(old("d", Succeeded))];
     let found = step(&budgets(4, 4), &turns, NOW);
     assert_eq!(told(&found), "");
-    let words = "the copies that are being removed must be gone first: c";
+    let words = "waiting for the removal of earlier copies in: c";
     assert!(found.waits.values().all(|reason| **reason == *words));
     assert_eq!(found.waits.keys().copied().collect::<Vec<_>>(), ["a", "b", "c", "d"]);
 }

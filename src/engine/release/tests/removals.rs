@@ -30,7 +30,7 @@ fn a_cluster_that_is_picked_again_waits_until_its_copy_is_gone_and_so_do_all_oth
     world.edit("2");
     world.settle();
     assert_eq!(world.shown(), "a=1 b=1 c=-");
-    assert_eq!(&*world.waits[&key()]["c"], "the copies that are being removed must be gone first: c");
+    assert_eq!(&*world.waits[&key()]["c"], "waiting for the removal of earlier copies in: c");
     // A report from before the removal does not count, nor does a report on an unfinished removal.
     world.settle();
     world.now += 10;

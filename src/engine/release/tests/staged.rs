@@ -243,7 +243,7 @@ fn a_run_whose_stages_do_not_fit_begins_when_they_do() {
     run(&mut world, "web-2", RunState::Run);
     world.settle();
     assert_eq!(world.shown(), "a=1 b=1 c=1");
-    assert!(world.warnings.iter().any(|one| one.contains("no stage takes `c`")), "{:?}", world.warnings);
+    assert!(world.warnings.iter().any(|one| one.contains("no stage selects `c`")), "{:?}", world.warnings);
     ring(&mut world, "c", "prod");
     world.settle();
     assert_eq!(world.shown(), "a=2 b=1 c=1");

@@ -187,7 +187,7 @@ impl<'a> Work<'a> {
             return Some(known.clone());
         }
         if !self.options.enable_types {
-            let message = format!("{described}: no Federated kind stands for {}", resource.full_name());
+            let message = format!("{described}: no Federated kind has the target {}", resource.full_name());
             let hint = format!(
                 "add --enable-type, or run `berth enable {name}` first; --skip-api-resources {name} leaves it out",
                 name = resource.full_name()
@@ -198,7 +198,7 @@ impl<'a> Work<'a> {
         let made = federated_names(resource, None, None);
         if let Some(other) = self.types.of_federated(&made.group, &made.kind) {
             let message = format!(
-                "{described}: {}.{} already stands for {}",
+                "{described}: {}.{} already has the target {}",
                 made.kind,
                 made.group,
                 other.target.full_name()

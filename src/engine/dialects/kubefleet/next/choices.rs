@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::dialects::kubefleet::policy;
-use crate::dialects::kubefleet::policy::{comparison, measure};
+use crate::dialects::kubefleet::policy::{comparison, measure, picked_all};
 use berth_base::diag::Diagnostic;
 use berth_base::meta;
 use berth_base::meta::names::is_label_key;
@@ -129,7 +129,7 @@ fn scorers() -> Vec<Scorer> {
 }
 
 fn all(outcome: &Outcome) -> Option<Condition> {
-    scheduled(true, format!("found all clusters the policy allows: {}", outcome.picked))
+    scheduled(true, picked_all(outcome))
 }
 
 fn in_turn(outcome: &Outcome) -> Option<Condition> {

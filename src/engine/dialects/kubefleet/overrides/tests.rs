@@ -110,7 +110,7 @@ fn a_value_that_looks_like_a_variable_is_warned_of() {
     let rules = "[{clusterSelector: {}, jsonPatchOverrides: [{op: add, path: /data/a, value: '${MEMBER_CLUSTER_NAME}'}]}]";
     let lowered = lower_text(&format!("{SHOP}{}", resource_override("a", "", "settings", rules)));
     let found = messages(&lowered);
-    assert!(found.len() == 1 && found[0].contains("`${MEMBER_CLUSTER_NAME}` is no variable"), "{found:?}");
+    assert!(found.len() == 1 && found[0].contains("`${MEMBER_CLUSTER_NAME}` is not a variable"), "{found:?}");
     let hint = lowered.diagnostics.iter().next().and_then(|one| one.hint.as_deref());
     assert_eq!(hint, Some("did you mean `${MEMBER-CLUSTER-NAME}`?"));
     assert_eq!(workload(&lowered, "web").overrides.len(), 1);

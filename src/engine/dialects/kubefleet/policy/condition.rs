@@ -14,13 +14,21 @@ pub const PICK_FIXED: Wording = Named { name: "KubeFleet's PickFixed", function:
 
 /// Returns the condition of `PickAll`, which has no target number and is always fulfilled.
 fn pick_all(outcome: &Outcome) -> Option<Condition> {
-    scheduled(true, FULFILLED, format!("found all clusters the policy allows: {}", outcome.picked))
+    scheduled(true, FULFILLED, picked_all(outcome))
+}
+
+/// Returns the message of a policy without a target number.
+pub(in crate::dialects::kubefleet) fn picked_all(outcome: &Outcome) -> String {
+    match outcome.picked {
+        0 => "no cluster matches the policy".to_owned(),
+        picked => format!("picked every matching cluster: {picked}"),
+    }
 }
 
 fn pick_n(outcome: &Outcome) -> Option<Condition> {
     let wanted = outcome.wanted.unwrap_or(0);
     let enough = outcome.picked >= wanted;
-    let message = format!("found {} of the {wanted} clusters asked for", outcome.picked);
+    let message = format!("found {} of the {wanted} requested clusters", outcome.picked);
     scheduled(enough, if enough { FULFILLED } else { UNFULFILLED }, message)
 }
 

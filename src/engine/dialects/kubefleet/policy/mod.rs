@@ -29,6 +29,7 @@ use berth_base::packed::Packed;
 use berth_base::yaml::fields::Fields;
 
 pub use affinity::check_terms;
+pub(super) use condition::picked_all;
 pub use condition::{PICK_ALL, PICK_N, invalid_selectors};
 pub use property::{comparison, measure};
 pub use text::{NORMAL_FORM, normal_form};

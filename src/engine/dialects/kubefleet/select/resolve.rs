@@ -119,7 +119,7 @@ impl Search<'_> {
         }
         if selector.reach == Reach::Chosen && matching.is_empty() {
             let name = selector.name.as_deref().unwrap_or_default();
-            let message = format!("{} selects namespace {name}, which is not there", selector.path);
+            let message = format!("{} selects namespace `{name}`, which does not exist", selector.path);
             return Selected { items: matching, invalid: Some(message) };
         }
         let items = matching.into_iter().flat_map(|item| self.with_contents(selector, item)).collect();

@@ -44,7 +44,7 @@ pub(super) fn no_intersection(named: &[&str], bound: &[&ClusterSet]) -> Conditio
 }
 
 pub(super) fn disabled() -> Condition {
-    let message = "scheduling is switched off by an annotation; the clusters stay as they are".to_owned();
+    let message = "an annotation disables scheduling; the clusters stay unchanged".to_owned();
     satisfied(false, "SchedulingDisabled", message)
 }
 
