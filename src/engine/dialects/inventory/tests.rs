@@ -114,8 +114,9 @@ fn the_applier_of_a_cluster_is_read_from_each_kind_and_a_slip_is_an_error() {
         assert_eq!(good.fleet.clusters["oslo"].applier.map(|applier| applier.name), Some("flux"));
         let bad = said(&with("fluxx"));
         assert!(
-            bad.iter().any(|one| one.contains("error: berth.dev/applier is `fluxx`")
-                && one.contains("did you mean `flux`?")),
+            bad.iter()
+                .any(|one| one.contains("error: unknown applier `fluxx`")
+                    && one.contains("did you mean `flux`?")),
             "{bad:?}"
         );
     }

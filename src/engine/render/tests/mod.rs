@@ -221,7 +221,7 @@ fn an_override_may_not_change_which_object_it_is() {
         let mut world = World::default();
         world.render(&fleet(&[settings("a", overrides)]));
         assert_eq!(world.failures("settings"), ["oslo"], "{path}");
-        assert!(world.messages(Severity::Error)[0].contains("which object it is"));
+        assert!(world.messages(Severity::Error)[0].contains("API group, kind, namespace or name"));
     }
     let version =
         json!([{"clusterName": "oslo", "clusterOverrides": [{"path": "/apiVersion", "value": "v2"}]}]);
@@ -341,7 +341,7 @@ fn a_list_is_no_object_and_what_is_in_it_reaches_nobody() {
     let mut world = World::default();
     world.render(&fleet(&[settings("a", adds)]));
     assert_eq!(world.failures("settings"), ["oslo"]);
-    assert!(world.messages(Severity::Error)[0].contains("it has a field `items`"));
+    assert!(world.messages(Severity::Error)[0].contains("the contents of its field `items`"));
 
     let spec = json!({"template": {"Items": hidden}, "placement": {"clusters": [{"name": "oslo"}]}});
     world.render(&fleet(&[federated("FederatedConfigMap", "settings", spec)]));
