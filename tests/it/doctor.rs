@@ -264,7 +264,7 @@ fn keys_files_and_addresses_are_checked() {
     std::thread::spawn(move || drop(listener.accept()));
     let told =
         check(&["--webhook", &taken, "--webhook-secret-file", secrets.to_str().unwrap(), "--metrics", "0"]);
-    told.has("fault", "its line 1 is shorter").has("fault", "does not answer as webhooks of berth");
+    told.has("fault", "its line 1 is shorter").has("fault", "does not answer like webhooks of berth");
     told.has("good", "is free for the page of numbers");
 }
 

@@ -139,7 +139,7 @@ fn a_program_signs_and_its_refusal_publishes_nothing() {
         ("echo 'the key is disabled' >&2; exit 1", "refuses (exit status: 1): the key is disabled"),
         (SLEEPS, "did not end within 2 seconds"),
         ("echo nothing", "gave no signature of 64 bytes"),
-        ("head -c 64 /dev/zero", "is no signature by the key"),
+        ("head -c 64 /dev/zero", "is not a signature by the key"),
         ("head -c 300000000 /dev/zero", "wrote more than a signature"),
     ] {
         kms.script(lines);
