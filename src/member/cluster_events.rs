@@ -150,7 +150,7 @@ impl Drop for EventWriter {
     fn drop(&mut self) {
         self.queue = None;
         if self.ended.recv_timeout(LAST_CHANCE) == Err(RecvTimeoutError::Timeout) {
-            warn!("Events that wait for the API server are dropped");
+            warn!("the process ends: dropped the Events that the API server did not take in time");
         }
     }
 }

@@ -22,7 +22,7 @@ impl ArtifactReference {
     /// Reads a name.
     pub fn parse(text: &str) -> Result<ArtifactReference, RegistryError> {
         let refuse = |why: &str| RegistryError::Setting {
-            message: format!("this cannot be an artifact, because {why}"),
+            message: format!("the name of the artifact is invalid: {why}"),
             hint: Some(FORM.to_owned()),
         };
         let (rest, reference) = match text.rsplit_once('@') {

@@ -86,7 +86,8 @@ async fn what_a_cluster_does_not_have_is_said_with_what_would_help() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let ran = federate(&plane, &["deploymnt", "web"]).expect(2);
     assert!(
-        ran.err.contains("no resources named `deploymnt`") && ran.err.contains("did you mean `deployment`?"),
+        ran.err.contains("no resource type named `deploymnt`")
+            && ran.err.contains("did you mean `deployment`?"),
         "{}",
         ran.err
     );

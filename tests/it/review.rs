@@ -261,11 +261,7 @@ fn without_a_right_all_is_printed_and_the_code_is_the_same() {
     let without = proposal.on_github(&forge, "", &[]).expect(5);
     assert_eq!(forge.lines().len(), asked);
     assert_eq!(without.out, with_token.out);
-    assert!(
-        without.err.contains("neither comment nor status: there is no token for github"),
-        "{}",
-        without.err
-    );
+    assert!(without.err.contains("posted no comment and no status: no token for github"), "{}", without.err);
 
     let refusing = Recorder::start(|_| Answer::new(403, &json!({"message": "Resource not accessible"})));
     let refused = proposal.on_github(&refusing, "s3cret", &[]).expect(5);

@@ -74,7 +74,7 @@ fn faults_of_the_facts_name_entry_and_field() {
             "[1]: another entry is about ClusterResourcePlacement web in cluster `a` too",
         ),
         (r#"{"workload": "web"}"#, "a works file must hold a list of entries, not a mapping"),
-        ("", "a works file must hold a list of entries, and this one is empty"),
+        ("", "the file of `--works` is empty, but must hold a list"),
     ] {
         case.write("works.json", works);
         let ran = case.next().expect(2);

@@ -138,13 +138,17 @@ fn a_member_refuses_a_folder_that_is_too_large_and_a_file_that_is_too_long() {
     repo.publish().expect(0);
     let small = repo.git(&["rev-parse", "HEAD:apps/web.yaml"]);
     let ran = forge(&repo, &bomb(repo.path(), &small)).expect(5);
-    assert!(ran.err.contains("the folder of the cluster is too large, from `"), "{}", ran.err);
+    assert!(ran.err.contains("the folder of the cluster exceeds the limit at `"), "{}", ran.err);
     repo.write(".git/large", vec![b'#'; 9 << 20]);
     let large = repo.git(&["hash-object", "-w", ".git/large"]);
     let many: String = (0..300).map(|name| format!("100644 blob {large}\tConfigMap_{name}.yaml\n")).collect();
     let many = tree(repo.path(), &many);
     let ran = forge(&repo, &tree(repo.path(), &format!("040000 tree {many}\tshop\n"))).expect(5);
-    assert!(ran.err.contains("the folder of the cluster is too large, from `shop/ConfigMap_"), "{}", ran.err);
+    assert!(
+        ran.err.contains("the folder of the cluster exceeds the limit at `shop/ConfigMap_"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn a_wait_ends_with_the_last_cluster() {
     repo.write("apps/more.yaml", crate::support::namespace("more"));
     repo.commit("more");
     let late = ask(&repo, &["wait", "--source", "main", "--timeout", "0"]).expect(7);
-    assert!(late.err.contains("is not published yet"), "{}", late.err);
+    assert!(late.err.contains("the daemon has not processed commit"), "{}", late.err);
     ask(&repo, &["wait", "--timeout", "0"]).expect(0);
 }
 

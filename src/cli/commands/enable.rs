@@ -162,7 +162,7 @@ fn refuse_clash(made: &FederatedKind, types: &KnownTypes) -> Result<(), CommandE
             if (&other.target.group, &other.target.kind) != (&made.target.group, &made.target.kind) =>
         {
             let message = format!(
-                "{} of {} already has the target {}",
+                "`{}` in the group `{}` is already the Federated kind of {}",
                 made.kind,
                 made.group,
                 other.target.full_name()

@@ -95,7 +95,10 @@ impl WaitArgs {
             let seen = seen.filter(|seen| repo.has_commit(*seen));
             let is_published = seen.map(|seen| repo.is_same_or_after(seen, wanted)).transpose()?;
             if is_published != Some(true) {
-                return Ok(Look::Waiting(format!("commit {} is not published yet", wanted.short())));
+                return Ok(Look::Waiting(format!(
+                    "the daemon has not processed commit {} yet",
+                    wanted.short()
+                )));
             }
         }
         let waiting = status.waits();

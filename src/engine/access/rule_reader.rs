@@ -84,7 +84,10 @@ fn kinds(fields: &mut Fields<'_>, key: &'static str) -> Option<Kinds> {
 fn words<'a>(fields: &mut Fields<'a>, key: &'static str) -> Option<Vec<&'a str>> {
     let words = fields.strings(key)?;
     if words.iter().any(|word| word.is_empty() || word.contains('/')) {
-        let message = format!("{} must hold names, in which `*` stands for any text", fields.path_of(key));
+        let message = format!(
+            "{} must list names, without `/` and not empty; `*` stands for any text",
+            fields.path_of(key)
+        );
         fields.error_at(key, message);
     }
     Some(words)

@@ -1,6 +1,7 @@
 //! One workload's step: each cluster's copies and reports → the clusters that get the release now, and the
 //! new record.
 
+use berth_base::text::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -294,18 +295,25 @@ impl WorkloadStep<'_> {
         let waits = self.answer.waits.len();
         if self.workload_rollout.target.is_none() && *self.workload_rollout.strategy == Strategy::Runs {
             let message = format!(
-                "{key} rolls out by staged update runs, and none can proceed: every cluster keeps its copy ({waits} wait)"
+                "{key} rolls out only by staged update runs, and none can proceed: {} wait",
+                counted(waits, "cluster")
             );
             let hint =
                 "add a ClusterStagedUpdateRun with `state: Run`, or use `strategy.type: RollingUpdate`";
             return Some(Diagnostic::warning(self.workload.origin.clone(), message).hint(hint));
         }
-        let outcomes =
-            self.cluster_rollouts.values().filter_map(|cluster_rollout| cluster_rollout.outcome.as_ref());
-        let picked = outcomes.filter(|outcome| !matches!(outcome, Outcome::Leaves)).count();
+        let outcomes = self.cluster_rollouts.iter().filter_map(|(name, rollout)| {
+            let outcome = rollout.outcome.as_ref()?;
+            Some((self.answer.waits.contains_key(name), matches!(outcome, Outcome::Leaves)))
+        });
+        let (leaving, picked): (Vec<_>, Vec<_>) = outcomes.partition(|(_, leaves)| *leaves);
+        let [leaving, waiting] =
+            [&leaving, &picked].map(|all| all.iter().filter(|(waits, _)| *waits).count());
+        let removals = if leaving == 0 { String::new() } else { format!(", {leaving} for removal") };
         let message = format!(
-            "{key}: release {}: {waits} of {picked} clusters wait; {cluster}: {reason}",
-            releases.current.number
+            "{key}: release {}: {waiting} of {} wait{removals}; {cluster}: {reason}",
+            releases.current.number,
+            counted(picked.len(), "cluster"),
         );
         Some(Diagnostic { at: Some(self.workload.origin.clone()), ..Diagnostic::note(message) })
     }

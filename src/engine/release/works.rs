@@ -44,7 +44,7 @@ pub fn read(file: &str, bytes: &[u8], fleet: &Fleet) -> (Works, Diagnostics) {
         scope.report(diagnostic.maybe_hint(fault.hint));
     }
     if read.documents.is_empty() && !scope.has_errors() {
-        let message = "a works file must hold a list of entries, and this one is empty";
+        let message = "the file of `--works` is empty, but must hold a list";
         scope
             .report(Diagnostic::error(Pos::file(file), message).hint("write `[]` if no member has anything"));
     }

@@ -81,7 +81,9 @@ impl<'t> Probe<'t> {
             let moves: Vec<RefPush> =
                 made.into_iter().map(|(name, old)| RefPush { name, old: Some(old), new: None }).collect();
             self.transport.push(&self.from, &moves, false)?;
-            return not_known("the server does not move all refs of a push or none");
+            return not_known(
+                "the server accepted a push that must fail as a whole, so the check shows nothing",
+            );
         }
         if said.err.contains("does not support --atomic") {
             return not_known("the server cannot move all refs of a push or none");

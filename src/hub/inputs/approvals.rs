@@ -145,7 +145,7 @@ fn switched_off(commit: &CommitInfo, values: &[String]) -> Option<Diagnostic> {
         "a `{ALLOW_DELETE}` in a commit's message has no effect: the daemon runs with \
          --no-approval-trailers"
     );
-    let hint = "approve with a file under approvals/";
+    let hint = "approve the removal with a file under `approvals/`";
     (!values.is_empty()).then(|| Diagnostic::warning(in_commit(&commit.id.to_string()), message).hint(hint))
 }
 

@@ -25,7 +25,7 @@ pub enum InputError {
         "the current state is not in this clone: the rendered branch of the remote `{remote}` was not fetched"
     )]
     NoState { remote: String, fetch: String },
-    #[error("the current state is not in this clone, and none of its remotes is its source: {}", .remotes.join(", "))]
+    #[error("the current state is not in this clone, and berth cannot tell which remote has it: {}", .remotes.join(", "))]
     NoRemote { remotes: Vec<String> },
     /// Something shows that there was a state.
     #[error(transparent)]

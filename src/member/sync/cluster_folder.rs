@@ -70,7 +70,7 @@ pub enum FolderError {
     #[error("`{name}` was not published by berth: {message}")]
     NotOurs { name: String, message: String },
     /// Applying a part of the folder would remove the rest.
-    #[error("the folder of the cluster is too large, from `{path}` on")]
+    #[error("the folder of the cluster exceeds the limit at `{path}`, so the member applies nothing")]
     TooLarge { path: String },
     #[error(transparent)]
     Git(#[from] GitError),

@@ -22,7 +22,9 @@ impl ApplyError {
     /// Returns the hint, if the error has one.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            ApplyError::Foreign { .. } => Some("give each cluster a target of its own"),
+            ApplyError::Foreign { .. } => Some(
+                "check `--cluster`, `--fleet` and `--target`: a target belongs to one cluster of one fleet",
+            ),
             ApplyError::Rewound { .. } => Some("use `--allow-rewind` to go back on purpose"),
             ApplyError::Emptied(_) => Some(
                 "publish the rendered branch again, which gives a higher \

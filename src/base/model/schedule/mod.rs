@@ -181,7 +181,7 @@ impl Form {
     fn step(&self, text: &str) -> Result<u8, String> {
         let step = text.parse().ok().filter(|step| *step > 0);
         step.ok_or_else(|| {
-            format!("has the step `{text}` in its {}, but a step is a number from 1", self.name)
+            format!("has the step `{text}` in its {}, but a step must be from 1 to 255", self.name)
         })
     }
 

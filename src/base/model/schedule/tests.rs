@@ -154,7 +154,7 @@ fn faults_name_the_field() {
         fault("0 0 * * FRI-MON"),
         "has the day of the week `FRI-MON`, whose end comes before its start"
     );
-    assert_eq!(fault("*/0 * * * *"), "has the step `0` in its minute, but a step is a number from 1");
+    assert_eq!(fault("*/0 * * * *"), "has the step `0` in its minute, but a step must be from 1 to 255");
     assert_eq!(fault("0 0 31 2,4 *"), "never comes: none of its months has such a day");
 }
 

@@ -126,7 +126,7 @@ pub fn of_repository(repo: &Repo, publications: usize) -> Result<Vec<File>, Comm
         },
         File {
             name: "processed.txt",
-            about: "the message about the last source commit",
+            about: "the source commit that the daemon processed last",
             text: processed.map_or_else(|| "none\n".to_owned(), |commit| commit.message),
         },
         File {

@@ -122,7 +122,7 @@ fn find<'r>(resources: &'r [Resource], word: &str, types: &KnownTypes) -> Result
         (None, [one]) => Ok(one),
         (None, []) => {
             let words = resources.iter().flat_map(|one| std::iter::once(&one.plural).chain(&one.short));
-            let error = CommandError::usage(format!("the cluster has no resources named `{word}`"));
+            let error = CommandError::usage(format!("the cluster has no resource type named `{word}`"));
             Err(match did_you_mean(word, words.map(String::as_str)) {
                 Some(near) => error.hint(near),
                 None => error.hint("`kubectl api-resources` lists them"),

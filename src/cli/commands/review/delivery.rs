@@ -98,11 +98,8 @@ impl DeliveryArgs {
             return Vec::new();
         }
         let Some(token) = found.token.clone() else {
-            let why = if pull_request.is_fork { ": a pull request from a fork gets none" } else { "" };
-            ui.status(&format!(
-                "neither comment nor status: there is no token for {}{why}",
-                pull_request.forge
-            ));
+            let why = if pull_request.is_fork { " (pull requests from forks get no token)" } else { "" };
+            ui.status(&format!("posted no comment and no status: no token for {}{why}", pull_request.forge));
             return Vec::new();
         };
         let client = Client::new(pull_request, token);

@@ -60,7 +60,11 @@ pub(crate) fn cmd_approve(args: &ApproveArgs, ui: &Ui) -> Outcome {
             fleet.stage_strategies.get(&run.strategy).map(|found| found.stages.clone()).unwrap_or_default()
         }
         _ => {
-            let error = CommandError::usage(format!("the rollout of {} has no stages", steered.key));
+            let why = match *strategy {
+                Strategy::Runs => "has no staged update run",
+                _ => "does not roll out by stages",
+            };
+            let error = CommandError::usage(format!("{} {why}", steered.key));
             return Err(error.hint("nothing waits for an approval"));
         }
     };

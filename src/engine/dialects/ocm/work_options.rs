@@ -127,7 +127,7 @@ pub(super) fn read(template: &mut Fields<'_>, objects: &[ObjectId], plurals: &Pl
 
 /// Rules for a hub's agents that members do not follow, each with the members' behaviour.
 const WITHOUT_EFFECT: [(&str, &str); 2] = [
-    ("feedbackRules", "members report health, and no values of objects"),
+    ("feedbackRules", "members report the health of objects, and never values of their fields"),
     ("conditionRules", "the member's health rules decide when an object is healthy"),
 ];
 
