@@ -4,9 +4,8 @@ use crate::process::exit::Outcome;
 use clap_complete::engine::ArgValueCandidates;
 
 use super::taint::since;
-use crate::editing::mark::change::Outcome as Change;
-use crate::editing::mark::taints::TaintList;
-use crate::editing::mark::{Chosen, MarkArgs, Wanted, mark, taints};
+use crate::editing::mark::taints::{self, TaintList};
+use crate::editing::mark::{Chosen, MarkArgs, Outcome as Change, Wanted, mark};
 use crate::flags::fleet::moment;
 use crate::flags::names;
 use crate::output::ui::Ui;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::editing::documents_in;
 use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
-use crate::flags::repo::RepoArg;
+use crate::flags::fleet::RepoArg;
 use crate::output::results::DocumentFormat;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};

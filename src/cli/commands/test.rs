@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::flags::repo;
+use crate::flags::fleet;
 use crate::output::results::{DiagnosticForm, Format, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{Exit, Outcome};
@@ -29,7 +29,7 @@ use berth_hub::inputs::InputError;
 #[command(after_help = "Example:\n  berth test\n  berth test path/to/fleet -o json")]
 pub(crate) struct TestArgs {
     /// The fleet repository or folder
-    #[arg(default_value = ".", value_parser = repo::parser(), env = "BERTH_REPO")]
+    #[arg(default_value = ".", value_parser = fleet::repo_parser(), env = "BERTH_REPO")]
     path: PathBuf,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::flags::fleet::FleetArgs;
-use crate::flags::repo::{self, RepoArg};
-use crate::output::plan_forms::policy::FindingForm;
+use crate::flags::fleet::{self, FleetArgs, RepoArg};
+use crate::output::plan_forms::sections::FindingForm;
 use crate::output::results::{DiagnosticForm, Format, ResultKind};
 use crate::output::ui::Ui;
 use crate::planning::faults::misspelt_fields;
@@ -25,7 +24,7 @@ use berth_hub::inputs::UnpublishedContents;
 )]
 pub(crate) struct ValidateArgs {
     /// The fleet repository or folder, in place of --repo
-    #[arg(value_parser = repo::parser())]
+    #[arg(value_parser = fleet::repo_parser())]
     path: Option<PathBuf>,
     #[command(flatten)]
     fleet: FleetArgs,

@@ -6,9 +6,8 @@ use serde_json::{Value as Json, json};
 
 use berth_engine::hub_objects::decisions::Form;
 
-use super::network::{METRICS, STATUS, WEBHOOK};
 use super::parameters::{Hub, Install, Member, Role};
-use super::pod::{CACHES, CREDENTIALS, TRUST};
+use super::pod::{CACHES, CREDENTIALS, METRICS, STATUS, TRUST, WEBHOOK};
 use super::secrets::{REGISTRY, own_secrets};
 
 /// Returns the settings as environment variables, including those that users add.

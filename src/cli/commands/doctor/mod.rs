@@ -21,9 +21,8 @@ use super::run::hub_cluster::HubArgs;
 use super::run::listening::WebhookArgs;
 use super::run::watchers::EventArgs;
 use super::sync::reporting::StatusPostArgs;
-use crate::flags::other_remote::{SourceRemoteArgs, StatusRemoteArgs};
-use crate::flags::remote::RemoteArgs;
-use crate::flags::repo;
+use crate::flags::fleet;
+use crate::flags::remote::{RemoteArgs, SourceRemoteArgs, StatusRemoteArgs};
 use crate::flags::signing::SigningArgs;
 use crate::flags::telemetry::MetricsArgs;
 use crate::output::results::{Format, ResultKind};
@@ -148,7 +147,7 @@ impl DoctorArgs {
         }
         let trust = Trust { allowed: allowed.as_ref().map(|(allowed, _)| allowed), now };
         if !self.remote.is_given() {
-            let here = self.repo.clone().unwrap_or_else(repo::here_or_above);
+            let here = self.repo.clone().unwrap_or_else(fleet::here_or_above);
             return repository::check(&here, &role, self.source.as_deref(), trust, to);
         }
         let folder = OwnFolder::make()?;

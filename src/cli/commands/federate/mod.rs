@@ -13,7 +13,7 @@ use clap_complete::engine::ArgValueCandidates;
 use crate::editing::documents_in;
 use crate::editing::working_tree::WorkingTree;
 use crate::flags::host::HostArgs;
-use crate::flags::{names, repo};
+use crate::flags::{fleet, names};
 use crate::output::results::{DocumentFormat, NameForm, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
@@ -145,7 +145,7 @@ fn options(args: &FederateArgs) -> Result<Options, CommandError> {
         enable_types: args.enable_type,
         ..Options::default()
     };
-    if let Some(repo) = args.repo.clone().or_else(repo::around_here) {
+    if let Some(repo) = args.repo.clone().or_else(fleet::around_here) {
         let tree = WorkingTree::read(&repo)?;
         (options.types, options.resources) = tree.types();
         let is_namespace = |kind: &str| kind == "FederatedNamespace";

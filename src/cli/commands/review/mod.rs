@@ -8,7 +8,7 @@ mod delivery;
 mod pull_request;
 mod verdict;
 
-use crate::flags::repo::RepoArg;
+use crate::flags::fleet::RepoArg;
 use crate::output::ui::Ui;
 use crate::planning::planned::{Asked, FailOn, Planned, StepArgs};
 use crate::process::exit::{CommandError, Exit, Outcome};

@@ -7,9 +7,8 @@ use serde::Serialize;
 use clap_complete::engine::ArgValueCandidates;
 
 use super::standing::{ClusterLine, WorkloadForm, WorkloadLine, or_dash};
-use crate::flags::names;
-use crate::flags::names::find;
-use crate::flags::record::{Record, RecordArgs};
+use crate::flags::names::{self, find};
+use crate::flags::state::{Record, RecordArgs};
 use crate::output::results::{Format, ResultKind};
 use crate::output::table::table;
 use crate::output::ui::Ui;

@@ -10,9 +10,8 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::editing::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
-use crate::flags::names;
-use crate::flags::names::find;
-use crate::flags::repo::RepoArg;
+use crate::flags::fleet::RepoArg;
+use crate::flags::names::{self, find};
 use crate::output::changes::coloured;
 use crate::output::results::{Format, NameForm, ResultKind};
 use crate::output::ui::Ui;

@@ -13,12 +13,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::flags::other_remote::{SourceRemoteArgs, StatusRemoteArgs};
 use crate::flags::pass::{GateArgs, TrustArgs};
-use crate::flags::remote::RemoteArgs;
+use crate::flags::remote::{RemoteArgs, SourceRemoteArgs, StatusRemoteArgs};
 use crate::flags::signing::{ArtifactSigningArgs, SigningArgs};
 use crate::flags::telemetry::MetricsArgs;
-use crate::flags::{logging, repo};
+use crate::flags::{fleet, logging};
 use crate::output::changes::{Length, plan_of_length};
 use crate::output::held::held_text;
 use crate::output::ui::Ui;
@@ -204,7 +203,7 @@ impl<'a> SettingsFiles<'a> {
         let contents = Self::contents(args);
         let signer = args.signing.signer(cancel)?;
         let anchors = args.trust.anchors(signer.as_ref())?;
-        let local = || args.repo.clone().unwrap_or_else(repo::here_or_above);
+        let local = || args.repo.clone().unwrap_or_else(fleet::here_or_above);
         let settings = Settings {
             repo: copy.map_or_else(local, Path::to_owned),
             source: args.source.clone(),

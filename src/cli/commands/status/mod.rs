@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use clap_complete::engine::ArgValueCandidates;
 
+use crate::flags::fleet::RepoArg;
 use crate::flags::names;
-use crate::flags::repo::RepoArg;
 use crate::flags::state::{StateArgs, StateRepo};
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::Ui;

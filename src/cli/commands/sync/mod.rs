@@ -18,7 +18,7 @@ use clap_complete::engine::ArgValueCandidates;
 use crate::flags::applier::{ApplierArgs, revisions};
 use crate::flags::registry::RegistryArgs;
 use crate::flags::remote::RemoteArgs;
-use crate::flags::{logging, names, repo};
+use crate::flags::{fleet, logging, names};
 use crate::output::results::Format;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -217,7 +217,7 @@ struct Member {
 impl Member {
     fn open(args: &SyncArgs, cancel: &Cancel) -> Result<Member, CommandError> {
         let link = open_link(args, cancel)?;
-        let local = || args.repo.clone().unwrap_or_else(repo::here_or_above);
+        let local = || args.repo.clone().unwrap_or_else(fleet::here_or_above);
         let repo = Repo::open(link.as_ref().map_or_else(local, |link| link.path().to_owned()))?;
         let target = args.open_target(repo.path())?;
         let config = Config {

@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tracing::warn;
 
-use crate::flags::other_remote::StatusRemoteArgs;
-use crate::flags::remote::RemoteArgs;
+use crate::flags::remote::{RemoteArgs, StatusRemoteArgs};
 use crate::flags::telemetry::MetricsArgs;
 use crate::process::exit::CommandError;
 use berth_git::signature::{Signer, of_status};

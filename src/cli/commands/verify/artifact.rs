@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::super::public_key;
 use super::{VerifyArgs, details, exit_of, proof_text};
+use crate::commands::public_key;
 use crate::flags::registry::RegistryArgs;
 use crate::flags::signing::origin;
 use crate::output::results::{Format, ResultKind};

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use crate::flags::repo::RepoArg;
+use crate::flags::fleet::RepoArg;
 use crate::flags::state::StateArgs;
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::{Tone, Ui};

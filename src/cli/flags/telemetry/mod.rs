@@ -1,10 +1,9 @@
 //! Exports the metrics and work of a running command: on a page for Prometheus, and to an OpenTelemetry collector, if
 //! requested.
 //!
-//! [`spans`]: converts passes and rounds, with their steps. [`sender`]: the thread that sends, so that no work waits.
+//! [`export`]: converts passes and rounds to spans, with their steps, and the thread that sends, so that no work waits.
 
-mod sender;
-mod spans;
+mod export;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,7 +18,7 @@ use berth_hub::daemon::PassEnd;
 use berth_member::sync::sync_loop::Sync;
 use berth_telemetry::Page;
 use berth_telemetry::otlp::{Collector, CollectorSettingError, Span};
-use sender::Sender;
+use export::Sender;
 
 /// The number of traces that may wait for the thread. Further ones are dropped and counted.
 const MOST_WAITING: usize = 64;
@@ -144,7 +143,7 @@ pub(crate) struct Telemetry {
     progress: Progress,
     queue: Option<SyncSender<Vec<Span>>>,
     ended: Receiver<()>,
-    lost: sender::Lost,
+    lost: export::Lost,
 }
 
 impl Telemetry {
@@ -156,16 +155,16 @@ impl Telemetry {
     /// Sends a pass, except a look that found nothing to do.
     pub fn passed(&self, end: PassEnd<'_>, took: Duration) {
         let beginnings = self.progress.take_beginnings();
-        if let Some(end) = spans::of_pass(end) {
-            self.send(spans::trace(end, &beginnings, took, SystemTime::now()));
+        if let Some(end) = export::of_pass(end) {
+            self.send(export::trace(end, &beginnings, took, SystemTime::now()));
         }
     }
 
     /// Sends a member's round, if it changed or reported something.
     pub fn synced(&self, round: &Sync, took: Duration) {
         let beginnings = self.progress.take_beginnings();
-        if let Some(end) = spans::of_round(round) {
-            self.send(spans::trace(end, &beginnings, took, SystemTime::now()));
+        if let Some(end) = export::of_round(round) {
+            self.send(export::trace(end, &beginnings, took, SystemTime::now()));
         }
     }
 

@@ -6,9 +6,8 @@ use serde_json::{Value as Json, json};
 
 use super::Shown;
 use super::edits::{Act, FileEdit, Place, place_of, places};
-use crate::editing::mark::change::What;
 use crate::editing::mark::labels::{self, Wish};
-use crate::editing::mark::taints;
+use crate::editing::mark::{What, taints};
 use berth_base::diag::Pos;
 use berth_base::edit::{Found, Step, keys, show};
 use berth_base::model::placement::{Filter, Rule, Selection};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::Shown;
-use crate::editing::mark::change::{Change, What, apply};
+use crate::editing::mark::{Change, What, apply};
 use berth_base::diag::Pos;
 use berth_base::edit::{Found, Step, objects};
 use berth_base::model::Key;

@@ -1,13 +1,52 @@
-//! The rights of a syncer: on the kinds of its folder in all namespaces, and on its own records in its own namespace.
-//! A reporter only reads these kinds, and the object by which another program applies the folder.
+//! The rights of both roles.
+//!
+//! - A daemon: only on Events about its own Deployment if it writes them, on its Lease, and on the objects that it writes
+//!   for other systems.
+//! - A syncer: on the kinds of its folder in all namespaces, and on its own records in its own namespace. A reporter only
+//!   reads these kinds, and the object by which another program applies the folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::parameters::{Install, Member, RBAC, Resource};
+use super::parameters::{Hub, HubObjects, Install, Member, RBAC, Resource};
 use super::{cluster_binding, cluster_role, lease_rules, named, role, role_at, rule, service_account};
 use crate::appliers::{argocd, flux};
+use berth_engine::hub_objects::rights::rights;
+
+/// The default namespace of ClusterProfiles.
+const PROFILES: &str = "fleet";
+
+pub fn hub_access(install: &Install, hub: &Hub) -> Vec<Json> {
+    let mut rules = Vec::new();
+    if hub.events {
+        rules.push(named(rule("apps", &["deployments"], &["get"]), &[&install.name]));
+        // A rule for `create` cannot name the object.
+        rules.push(rule("events.k8s.io", &["events"], &["create"]));
+    }
+    if hub.standby {
+        rules.extend(lease_rules(install));
+    }
+    let mut objects = vec![service_account(install)];
+    if !rules.is_empty() {
+        objects.extend(role(install, &rules));
+    }
+    if hub.objects.are_wanted() {
+        objects.extend(cluster_role(install, &object_rules(&hub.objects)));
+    }
+    objects
+}
+
+/// Returns the rules for objects that other systems read. Placements and their decisions may be in any namespace.
+fn object_rules(wanted: &HubObjects) -> Vec<Json> {
+    let profiles = wanted.profiles.then(|| wanted.profiles_namespace.as_deref().unwrap_or(PROFILES));
+    let needed = rights(&wanted.decisions, profiles).into_iter();
+    let written = needed.map(|right| {
+        let all = rule(right.group, &[right.resource], right.verbs);
+        right.name.iter().fold(all, |rule, name| named(rule, &[name]))
+    });
+    written.collect()
+}
 
 /// The verbs on a folder's objects. A server-side apply is a patch, and also a creation if the object is missing.
 const WRITE: [&str; 6] = ["create", "delete", "get", "list", "patch", "watch"];
@@ -69,7 +108,7 @@ fn counted(kinds: usize) -> String {
     if kinds == 1 { "the one kind".to_owned() } else { format!("the {kinds} kinds") }
 }
 
-pub fn access(install: &Install, member: &Member) -> Vec<Json> {
+pub fn member_access(install: &Install, member: &Member) -> Vec<Json> {
     let mut objects = vec![service_account(install)];
     objects.extend(cluster_role(install, &cluster_rules(member)));
     let of_people = member.cluster_role.as_ref();
