@@ -1,11 +1,14 @@
 //! The command line: one file or folder per command, which parses arguments, calls the library and prints.
 //!
+//! Commands that are one idea are in one file: [`check`] has `validate` and `test`, [`evaluate`] has `decide` and `render`,
+//! [`mark`] has `label`, `taint`, `cordon` and `uncordon`, [`reference`] has `schema`, `completions` and `man`, [`start`] has
+//! `init` and `demo`, [`suspend`] has `suspend` and `resume`, [`verify`] has `verify` and `public-key`.
+//!
 //! `federate`, `enable`, `disable` and `orphan` are KubeFed's own commands and use its dialect. All others use the
 //! table of dialects.
 
 mod bundle;
-mod completions;
-mod cordon;
+mod check;
 mod decide;
 mod demo;
 mod describe;
@@ -19,23 +22,19 @@ mod import;
 mod init;
 mod install;
 mod join;
-mod label;
-mod man;
+mod mark;
 mod orphan;
 mod plan;
 mod public_key;
+mod reference;
 mod render;
 mod review;
 mod rollout;
 mod run;
-mod schema;
 mod status;
 mod suspend;
 mod sync;
-mod taint;
-mod test;
 mod unjoin;
-mod validate;
 mod verify;
 mod wait;
 
@@ -72,8 +71,8 @@ pub(crate) struct Cli {
 enum Command {
     Demo(demo::DemoArgs),
     Init(init::InitArgs),
-    Validate(validate::ValidateArgs),
-    Test(test::TestArgs),
+    Validate(check::ValidateArgs),
+    Test(check::TestArgs),
     Decide(decide::DecideArgs),
     Explain(explain::ExplainArgs),
     Describe(describe::DescribeArgs),
@@ -100,13 +99,13 @@ enum Command {
     Enable(enable::EnableArgs),
     Disable(disable::DisableArgs),
     Orphan(orphan::OrphanArgs),
-    Label(label::LabelArgs),
-    Taint(taint::TaintArgs),
-    Cordon(cordon::CordonArgs),
-    Uncordon(cordon::UncordonArgs),
-    Schema(schema::SchemaArgs),
-    Completions(completions::CompletionsArgs),
-    Man(man::ManArgs),
+    Label(mark::LabelArgs),
+    Taint(mark::TaintArgs),
+    Cordon(mark::CordonArgs),
+    Uncordon(mark::UncordonArgs),
+    Schema(reference::SchemaArgs),
+    Completions(reference::CompletionsArgs),
+    Man(reference::ManArgs),
 }
 
 /// Runs the process's command line.
@@ -179,8 +178,8 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
     match &cli.command {
         Command::Demo(args) => demo::cmd_demo(args, ui),
         Command::Init(args) => init::cmd_init(args, ui),
-        Command::Validate(args) => validate::cmd_validate(args, ui),
-        Command::Test(args) => test::cmd_test(args, ui),
+        Command::Validate(args) => check::cmd_validate(args, ui),
+        Command::Test(args) => check::cmd_test(args, ui),
         Command::Decide(args) => decide::cmd_decide(args, ui),
         Command::Explain(args) => explain::cmd_explain(args, ui),
         Command::Describe(args) => describe::cmd_describe(args, ui),
@@ -207,13 +206,13 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Enable(args) => enable::cmd_enable(args, ui),
         Command::Disable(args) => disable::cmd_disable(args, ui),
         Command::Orphan(args) => orphan::cmd_orphan(args, ui),
-        Command::Label(args) => label::cmd_label(args, ui),
-        Command::Taint(args) => taint::cmd_taint(args, ui),
-        Command::Cordon(args) => cordon::cmd_cordon(args, ui),
-        Command::Uncordon(args) => cordon::cmd_uncordon(args, ui),
-        Command::Schema(args) => schema::cmd_schema(args, ui),
-        Command::Completions(args) => completions::cmd_completions(args, ui),
-        Command::Man(args) => man::cmd_man(args, ui),
+        Command::Label(args) => mark::cmd_label(args, ui),
+        Command::Taint(args) => mark::cmd_taint(args, ui),
+        Command::Cordon(args) => mark::cmd_cordon(args, ui),
+        Command::Uncordon(args) => mark::cmd_uncordon(args, ui),
+        Command::Schema(args) => reference::cmd_schema(args, ui),
+        Command::Completions(args) => reference::cmd_completions(args, ui),
+        Command::Man(args) => reference::cmd_man(args, ui),
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::common::{CommonArgs, fits, has_reference, port_of};
-use super::place::{PlaceArgs, place};
+use super::shared_flags::{CommonArgs, fits, has_reference, port_of};
+use super::{PlaceArgs, place};
 use crate::appliers::{argocd, flux};
 use crate::editing::working_tree::WorkingTree;
 use crate::flags::applier::{applier, object_name};

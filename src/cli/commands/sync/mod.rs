@@ -1,6 +1,5 @@
 //! `berth sync`: the member syncer.
 
-mod facts;
 mod hooks;
 mod link;
 pub(super) mod reporting;
@@ -37,10 +36,9 @@ use berth_member::sync::sync_loop::{Config, Syncer};
 use berth_member::sync::sync_metrics::SyncMeter;
 use berth_member::sync::wakeups::Wakeups;
 use berth_member::sync::{Options, SyncError, until_idle};
-use facts::FactsArgs;
 use hooks::{MemberHooks, RoundLog};
 use link::{FollowArgs, Following, PacedLink};
-use reporting::ReportingArgs;
+use reporting::{FactsArgs, ReportingArgs};
 use result::{OnceResult, PushedReport, SOME, tell_waits};
 use target::{KubeArgs, Place, place};
 use teardown::TeardownArgs;

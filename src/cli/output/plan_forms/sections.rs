@@ -86,11 +86,7 @@ pub(super) fn together_lines(together: &Together, clusters: &ClusterWords<'_>) -
         lines.push(line(Sign::More, 1, some_of(&conflict.files, NAMES)));
     }
     for refused in &together.refused {
-        lines.push(line(
-            Sign::Attention,
-            0,
-            format!("`berth run` would publish nothing: {refused}"),
-        ));
+        lines.push(line(Sign::Attention, 0, format!("`berth run` would publish nothing: {refused}")));
     }
     for fault in together.faults.iter() {
         lines.push(line(Sign::Attention, 0, fault.to_string()));

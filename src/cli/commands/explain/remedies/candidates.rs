@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-use super::Shown;
-use super::edits::{Act, FileEdit, Place, place_of, places};
+use super::{Act, FileEdit, Place, Shown, place_of, places};
 use crate::editing::mark::labels::{self, Wish};
 use crate::editing::mark::{What, taints};
 use berth_base::diag::Pos;

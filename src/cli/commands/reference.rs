@@ -1,9 +1,14 @@
-//! `berth schema`: JSON Schemas for editors.
+//! What berth says of itself for other programs: `berth schema` (JSON Schemas for editors), `berth completions` (a
+//! shell's completion script) and `berth man` (manual pages).
 
 use std::path::{Path, PathBuf};
 
+use clap_complete::Shell;
+use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Zsh};
 use serde_json::Value as Json;
 
+use super::command_line;
+use crate::flags::names::COMPLETE;
 use crate::output::table::table;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -72,4 +77,59 @@ fn find<'k>(kinds: &'k [Kind], wanted: &str) -> Result<&'k Kind, CommandError> {
 
 fn write_json(folder: &Path, file: &str, schema: &Json) -> Result<(), CommandError> {
     write(&folder.join(file), format!("{schema:#}\n"))
+}
+
+/// Print a shell's completion script
+///
+/// The script asks berth itself, which also completes the names of clusters and placements: of the fleet
+/// in the current folder, or of the one that BERTH_REPO names.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth completions bash > /etc/bash_completion.d/berth\n  berth completions zsh > ~/.zfunc/_berth"
+)]
+pub(crate) struct CompletionsArgs {
+    shell: Shell,
+}
+
+pub(crate) fn cmd_completions(args: &CompletionsArgs, ui: &Ui) -> Outcome {
+    let completer: &dyn EnvCompleter = match args.shell {
+        Shell::Bash => &Bash,
+        Shell::Elvish => &Elvish,
+        Shell::Fish => &Fish,
+        Shell::PowerShell => &Powershell,
+        Shell::Zsh => &Zsh,
+        _ => return Err(CommandError::usage("no completions exist for this shell")),
+    };
+    let mut script = Vec::new();
+    completer
+        .write_registration(COMPLETE, "berth", "berth", "berth", &mut script)
+        .map_err(|error| CommandError::io("writing the script", &error))?;
+    ui.out(&String::from_utf8_lossy(&script));
+    Ok(Exit::Done)
+}
+
+/// Print the manual page, or write one for each command
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  berth man --out /usr/local/share/man/man1")]
+pub(crate) struct ManArgs {
+    /// Write all pages to this folder
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+pub(crate) fn cmd_man(args: &ManArgs, ui: &Ui) -> Outcome {
+    let failed = |error: &std::io::Error| CommandError::io("writing the manual pages", error);
+    match &args.out {
+        Some(folder) => {
+            std::fs::create_dir_all(folder).map_err(|error| failed(&error))?;
+            clap_mangen::generate_to(command_line(), folder).map_err(|error| failed(&error))?;
+            ui.status(&format!("wrote the manual pages to {}", folder.display()));
+        }
+        None => {
+            let mut page = Vec::new();
+            clap_mangen::Man::new(command_line()).render(&mut page).map_err(|error| failed(&error))?;
+            ui.out(&String::from_utf8_lossy(&page));
+        }
+    }
+    Ok(Exit::Done)
 }
