@@ -9,28 +9,25 @@
 
 mod bundle;
 mod check;
-mod decide;
-mod demo;
 mod describe;
 mod diff;
 mod disable;
 mod doctor;
 mod enable;
+mod evaluate;
 mod explain;
 mod federate;
 mod import;
-mod init;
 mod install;
 mod join;
 mod mark;
 mod orphan;
 mod plan;
-mod public_key;
 mod reference;
-mod render;
 mod review;
 mod rollout;
 mod run;
+mod start;
 mod status;
 mod suspend;
 mod sync;
@@ -69,14 +66,14 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Demo(demo::DemoArgs),
-    Init(init::InitArgs),
+    Demo(start::DemoArgs),
+    Init(start::InitArgs),
     Validate(check::ValidateArgs),
     Test(check::TestArgs),
-    Decide(decide::DecideArgs),
+    Decide(evaluate::DecideArgs),
     Explain(explain::ExplainArgs),
     Describe(describe::DescribeArgs),
-    Render(render::RenderArgs),
+    Render(evaluate::RenderArgs),
     Plan(plan::PlanArgs),
     Review(Box<review::ReviewArgs>),
     Diff(diff::DiffArgs),
@@ -88,7 +85,7 @@ enum Command {
     Status(status::StatusArgs),
     Wait(wait::WaitArgs),
     Verify(verify::VerifyArgs),
-    PublicKey(public_key::PublicKeyArgs),
+    PublicKey(verify::PublicKeyArgs),
     Doctor(Box<doctor::DoctorArgs>),
     Bundle(bundle::BundleArgs),
     Import(import::ImportArgs),
@@ -176,14 +173,14 @@ fn show_usage(error: &clap::Error, shell: &Shell) -> Exit {
 
 fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
     match &cli.command {
-        Command::Demo(args) => demo::cmd_demo(args, ui),
-        Command::Init(args) => init::cmd_init(args, ui),
+        Command::Demo(args) => start::cmd_demo(args, ui),
+        Command::Init(args) => start::cmd_init(args, ui),
         Command::Validate(args) => check::cmd_validate(args, ui),
         Command::Test(args) => check::cmd_test(args, ui),
-        Command::Decide(args) => decide::cmd_decide(args, ui),
+        Command::Decide(args) => evaluate::cmd_decide(args, ui),
         Command::Explain(args) => explain::cmd_explain(args, ui),
         Command::Describe(args) => describe::cmd_describe(args, ui),
-        Command::Render(args) => render::cmd_render(args, ui),
+        Command::Render(args) => evaluate::cmd_render(args, ui),
         Command::Plan(args) => plan::cmd_plan(args, ui, cli.verbose),
         Command::Review(args) => review::cmd_review(args, ui, cli.verbose),
         Command::Diff(args) => diff::cmd_diff(args, ui, cli.verbose),
@@ -195,7 +192,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Status(args) => status::cmd_status(args, ui),
         Command::Wait(args) => wait::cmd_wait(args, ui),
         Command::Verify(args) => verify::cmd_verify(args, ui),
-        Command::PublicKey(args) => public_key::cmd_public_key(args, ui),
+        Command::PublicKey(args) => verify::cmd_public_key(args, ui),
         Command::Doctor(args) => doctor::cmd_doctor(args, ui),
         Command::Bundle(args) => bundle::cmd_bundle(args, ui),
         Command::Import(args) => import::cmd_import(args, ui),

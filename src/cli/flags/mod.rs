@@ -3,7 +3,6 @@
 pub(crate) mod applier;
 pub(crate) mod fleet;
 pub(crate) mod host;
-pub(crate) mod logging;
 pub(crate) mod names;
 pub(crate) mod pass;
 pub(crate) mod registry;

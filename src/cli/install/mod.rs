@@ -8,7 +8,6 @@ mod environment;
 mod parameters;
 mod pod;
 mod rights;
-mod secrets;
 #[cfg(test)]
 mod tests;
 

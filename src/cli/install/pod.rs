@@ -5,9 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::environment::environment;
+use super::environment::{environment, own_secrets};
 use super::parameters::{Hub, Install, Member, Remote, Role};
-use super::secrets::own_secrets;
 
 /// The user in the image, without any rights.
 const USER: u32 = 65532;

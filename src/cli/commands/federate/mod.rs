@@ -10,8 +10,7 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use crate::editing::documents_in;
-use crate::editing::working_tree::WorkingTree;
+use crate::editing::working_tree::{self, WorkingTree};
 use crate::flags::host::HostArgs;
 use crate::flags::{fleet, names};
 use crate::output::results::{DocumentFormat, NameForm, ResultKind};
@@ -82,7 +81,7 @@ pub(crate) fn cmd_federate(args: &FederateArgs, ui: &Ui) -> Outcome {
         }
         from_cluster::read(&args.host, &wanted)?
     } else {
-        documents_in::read(&args.files, ui)?
+        working_tree::read_documents(&args.files, ui)?
     };
     let Federated { documents, diagnostics } = federate(&read.subjects, &options);
     let mut found = read.found;

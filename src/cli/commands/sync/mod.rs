@@ -17,7 +17,7 @@ use clap_complete::engine::ArgValueCandidates;
 use crate::flags::applier::{ApplierArgs, revisions};
 use crate::flags::registry::RegistryArgs;
 use crate::flags::remote::RemoteArgs;
-use crate::flags::{fleet, logging, names};
+use crate::flags::{fleet, names, telemetry};
 use crate::output::results::Format;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -95,7 +95,7 @@ pub(crate) struct SyncArgs {
     #[command(flatten)]
     teardown: TeardownArgs,
     #[command(flatten)]
-    log: logging::LogArgs,
+    log: telemetry::LogArgs,
     #[command(flatten)]
     remote: RemoteArgs,
     #[command(flatten)]
@@ -186,7 +186,7 @@ pub(crate) fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     let cancel = Cancel::default();
     let mut member = Member::open(args, &cancel)?;
     if !args.once && !args.dry_run {
-        let _logging = logging::start(&args.log, verbose, ui);
+        let _logging = telemetry::start_logs(&args.log, verbose, ui);
         info!(cluster = args.cluster, place = %args.target, "syncing");
         if args.remote.is_given() && !args.remote.is_registry() {
             args.remote.log_sandbox();

@@ -1,20 +1,76 @@
-//! `berth render --out DIR`: every cluster's manifests, without Git.
+//! A fleet's results without Git. `berth decide`: the clusters that each placement picks. `berth render --out DIR`: every
+//! cluster's manifests.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::flags::fleet::FleetArgs;
-use crate::output::ui::Ui;
+use crate::output::results::{Format, ResultKind};
+use crate::output::table::table;
+use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
 use crate::process::files::{create_folder, write};
 use berth_base::diag::harmless_line;
-use berth_base::model::{Contents as _, path};
-use berth_base::text::counted;
+use berth_base::model::{Contents as _, Decision, Key, Map, path};
+use berth_base::text::{counted, some_of};
 use berth_engine::pipeline::Built;
 use berth_engine::render::{self, OverriddenCopy};
-use berth_engine::state::{State, decision_file, layout};
+use berth_engine::state::{DecisionList, State, decision_file, layout};
 use berth_hub::inputs::{PassInputs, UnpublishedContents};
+
+/// Decide which clusters get what
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth decide\n  berth decide --rev main -o json\n  berth decide --now 2026-01-01T00:00:00Z"
+)]
+pub(crate) struct DecideArgs {
+    #[command(flatten)]
+    fleet: FleetArgs,
+    #[arg(short, long, value_enum, default_value = "text")]
+    output: Format,
+}
+
+pub(crate) fn cmd_decide(args: &DecideArgs, ui: &Ui) -> Outcome {
+    let inputs = args.fleet.read(ui)?;
+    let (_, decided, diagnostics) = inputs.decide();
+    ui.diagnostics(&diagnostics);
+    match args.output {
+        Format::Text => ui.out(&decisions_table(&decided.decisions, ui)),
+        format => {
+            format.write(ResultKind::DecisionList, &DecisionList::of(decided.decisions.values()), ui);
+        }
+    }
+    Ok(exit_for(&diagnostics))
+}
+
+/// Returns a table with one row for each decision.
+pub(crate) fn decisions_table(decisions: &Map<Key, Decision>, ui: &Ui) -> String {
+    let row = |(key, decision): (&Key, &Decision)| {
+        let condition = decision.condition.as_ref();
+        vec![
+            key.kind.to_string(),
+            key.full_name(),
+            decision.picks.len().to_string(),
+            pick_names(decision, 8),
+            condition.map(|condition| condition.reason.clone()).unwrap_or_default(),
+        ]
+    };
+    let rows: Vec<_> = decisions.iter().map(row).collect();
+    if rows.is_empty() {
+        return ui.tint("no placements in this fleet", Tone::Faint);
+    }
+    table(&["KIND", "NAME", "N", "CLUSTERS", "CONDITION"], &rows, ui)
+}
+
+/// Lists the picked clusters by name, cut after `most`.
+pub(crate) fn pick_names(decision: &Decision, most: usize) -> String {
+    let names = decision.picks.iter().map(|pick| match pick.replicas {
+        Some(replicas) => format!("{}={replicas}", pick.cluster),
+        None => pick.cluster.to_string(),
+    });
+    if decision.picks.is_empty() { "none".to_owned() } else { some_of(names, most) }
+}
 
 /// Write every cluster's manifests to a folder
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,6 @@
-//! `berth demo`: the whole loop on this machine.
+//! The first steps. `berth init [DIR]`: creates a fleet repository. `berth demo`: the whole loop on this machine.
 //!
-//! Uses the code of `run` and `sync`, and the commands `plan`, `run` and `status` themselves. The demo has a fleet
+//! The demo uses the code of `run` and `sync`, and the commands `plan`, `run` and `status` themselves. It has a fleet
 //! repository of five clusters and three dialects, members with folders as targets, a change as in a pull request,
 //! and an accident that the gate holds.
 
@@ -11,18 +11,88 @@ use std::time::Instant;
 use clap::Parser as _;
 
 use super::Cli;
-use super::decide::decisions_table;
+use super::evaluate::decisions_table;
 use crate::output::changes;
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome};
 use crate::process::files::write;
+use berth_base::diag::{Pos, Severity};
 use berth_base::model::Timestamp;
 use berth_git::{Identity, Repo};
 use berth_hub::daemon::{PassOutcome, PassResult, Settings, pass};
+use berth_hub::inputs::{PassInputs, Search};
 use berth_hub::publish;
 use berth_member::sync::backends::folder::FolderBackend;
 use berth_member::sync::local_overrides::LocalOverrides;
 use berth_member::sync::{Options, cluster_folder, status, sync_once};
+
+/// Start a fleet repository
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  berth init fleet && cd fleet && berth decide")]
+pub(crate) struct InitArgs {
+    /// Folder of the new fleet
+    #[arg(default_value = ".", value_name = "DIR")]
+    dir: PathBuf,
+}
+
+/// The files of a new fleet, by path.
+const NEW_FLEET: &[(&str, &str)] = &[
+    ("berth.yaml", include_str!("../../../fixtures/init/berth.yaml")),
+    ("README.md", include_str!("../../../fixtures/init/README.md")),
+    ("clusters/oslo.yaml", include_str!("../../../fixtures/init/clusters/oslo.yaml")),
+    ("clusters/turin.yaml", include_str!("../../../fixtures/init/clusters/turin.yaml")),
+    ("apps/hello/namespace.yaml", include_str!("../../../fixtures/init/apps/hello/namespace.yaml")),
+    ("apps/hello/config.yaml", include_str!("../../../fixtures/init/apps/hello/config.yaml")),
+];
+
+/// Returns the evidence of an existing fleet in the folder, with its place.
+fn existing_fleet(dir: &Path) -> Option<String> {
+    if !dir.is_dir() {
+        return None;
+    }
+    let inputs = PassInputs::folder(dir, Timestamp::now(), None, &Search::leniently()).ok()?;
+    let (loaded, _, diagnostics) = inputs.decide();
+    let fleet = &loaded.fleet;
+    let cluster = fleet.clusters.iter().next();
+    let cluster = cluster.map(|(name, it)| (format!("cluster {name}"), it.origins.first().cloned()));
+    let placement =
+        fleet.placements.iter().next().map(|(key, it)| (key.to_string(), Some(it.origin.clone())));
+    let place = |at: Option<Pos>| at.map(|at| format!(" in {at}")).unwrap_or_default();
+    if let Some((what, at)) = cluster.or(placement) {
+        return Some(format!("already describes a fleet: {what}{}", place(at)));
+    }
+    let fault = diagnostics.iter().find(|one| one.severity == Severity::Error)?;
+    let at = place(fault.at.clone());
+    Some(format!("may describe a fleet already, in a file that cannot be read{at}: {}", fault.message))
+}
+
+pub(crate) fn cmd_init(args: &InitArgs, ui: &Ui) -> Outcome {
+    let there: Vec<&str> =
+        NEW_FLEET.iter().map(|(path, _)| *path).filter(|path| args.dir.join(path).exists()).collect();
+    if !there.is_empty() {
+        let message = format!("{} already has {}", args.dir.display(), there.join(", "));
+        return Err(CommandError::new(Exit::Usage, message).hint("name another folder; nothing was written"));
+    }
+    if let Some(found) = existing_fleet(&args.dir) {
+        let message = format!("{} {found}", args.dir.display());
+        return Err(CommandError::new(Exit::Usage, message).hint(
+            "check the fleet with `berth validate`, add clusters with `berth join`, or name a new folder; \
+             nothing was written",
+        ));
+    }
+    for (path, text) in NEW_FLEET {
+        write(&args.dir.join(path), text)?;
+    }
+    if !args.dir.join(".git").exists() {
+        Repo::init(&args.dir)?;
+    }
+    ui.status(&format!(
+        "started a fleet repository in {}\nnext: look at the files, `git add -A && git commit`, then \
+         `berth decide` and `berth run --once`",
+        args.dir.display()
+    ));
+    Ok(Exit::Done)
+}
 
 /// Show the whole loop on this machine
 #[derive(Debug, clap::Args)]
@@ -39,7 +109,7 @@ const MARK: &str = ".berth-demo";
 const CLUSTERS: [&str; 5] = ["bergen", "graz", "lisbon", "oslo", "turin"];
 
 /// The fleet's files, by path.
-const FILES: &[(&str, &str)] = &[
+const DEMO_FLEET: &[(&str, &str)] = &[
     ("berth.yaml", include_str!("../../../fixtures/demo/berth.yaml")),
     ("clusters/kubefed.yaml", include_str!("../../../fixtures/demo/clusters/kubefed.yaml")),
     ("clusters/kubefleet.yaml", include_str!("../../../fixtures/demo/clusters/kubefleet.yaml")),
@@ -90,7 +160,7 @@ impl<'u> Demo<'u> {
         make_way(dir)?;
         let fleet = dir.join("fleet");
         write(&dir.join(MARK), "made by `berth demo`, which may replace this folder\n")?;
-        for (path, text) in FILES {
+        for (path, text) in DEMO_FLEET {
             write(&fleet.join(path), text)?;
         }
         let repo = Repo::init(&fleet)?;
@@ -102,7 +172,7 @@ impl<'u> Demo<'u> {
 
     fn first_publication(&self) -> Result<(), CommandError> {
         self.heading("1. A fleet repository: five clusters, described for three systems");
-        for (path, _) in FILES {
+        for (path, _) in DEMO_FLEET {
             self.ui.out(&format!("   fleet/{path}"));
         }
         self.heading("2. berth run: decide, render, commit to berth/rendered");

@@ -1,20 +1,24 @@
-//! `berth run --fleets`: the daemons of several fleets in one process, each on its own thread.
-//!
-//! A fleet whose flags, files or remote are invalid is retried with growing pauses, as after a panic. The other
-//! fleets continue.
+//! Several daemons. `berth run --fleets`: those of several fleets in one process, each on its own thread. And the flags of
+//! a daemon that is one of several for the same fleet: the place of their lease.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args as _, FromArgMatches as _};
 use tracing::{error, info, info_span};
 
 use crate::commands::run::{self, RunArgs};
+use crate::flags::remote::RemoteArgs;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::backoff::{Backoff, chance};
-use berth_base::meta::names::is_dns_subdomain;
-use berth_hub::daemon::Stop;
+use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
+use berth_git::Identity;
+use berth_git::protocol::Refs;
+use berth_hub::daemon::{LeaseRef, Standby, Stop, lease_within};
+use berth_member::cluster_lease::ClusterLease;
+use berth_member::live::Access;
 
 const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(60));
 
@@ -123,6 +127,75 @@ fn flags(file: &Path) -> Result<RunArgs, CommandError> {
     Err(error.hint("name it with `--remote`; `--once` and `--fleets` have no place there"))
 }
 
+/// The standby of daemons
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Standby")]
+pub(crate) struct StandbyArgs {
+    /// Publish only while this daemon has the lease, so that of several one works: `git` for `refs/berth/leader` of the remote, or a Kubernetes Lease, as `lease/NAMESPACE/NAME`. `--once` asks for none
+    #[arg(long, value_name = "LEASE", env = "BERTH_STANDBY")]
+    standby: Option<LeasePlace>,
+    /// Seconds within which another daemon takes over from one that no longer renews the lease
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, env = "BERTH_LEASE_DURATION", value_parser = clap::value_parser!(u64).range(4..=3600))]
+    lease_duration: u64,
+}
+
+/// The place of a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum LeasePlace {
+    Remote,
+    Cluster { namespace: String, name: String },
+}
+
+impl FromStr for LeasePlace {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<LeasePlace, String> {
+        let parts: Vec<&str> = text.split('/').collect();
+        match parts[..] {
+            ["git"] => Ok(LeasePlace::Remote),
+            ["lease", namespace, name] if is_dns_label(namespace) && is_dns_subdomain(name) => {
+                Ok(LeasePlace::Cluster { namespace: namespace.to_owned(), name: name.to_owned() })
+            }
+            _ => Err("write it as `git` or `lease/NAMESPACE/NAME`".to_owned()),
+        }
+    }
+}
+
+impl StandbyArgs {
+    /// Opens the place of the lease, if this daemon is one of several. `copy` is the working copy of the remote, and
+    /// `access` is for the cluster with the Lease.
+    pub fn open(
+        &self,
+        remote: &RemoteArgs,
+        copy: Option<&Path>,
+        identity: &Identity,
+        access: Access,
+    ) -> Result<Option<Standby>, CommandError> {
+        let Some(place) = &self.standby else { return Ok(None) };
+        let Some(copy) = copy else {
+            let error = CommandError::usage("`--standby` needs a remote, which the daemons share");
+            return Err(error.hint("name it with `--remote`"));
+        };
+        let lease = lease_within(Duration::from_secs(self.lease_duration));
+        let standby = match place {
+            LeasePlace::Remote => {
+                let (transport, copy) = remote.open_beside(copy, "lease", lease.patience())?;
+                let name = Refs::default().leader;
+                Standby::new(LeaseRef::new(Box::new(transport), copy, &name, identity.clone()), lease)
+            }
+            LeasePlace::Cluster { namespace, name } => {
+                let store = ClusterLease::connect(&access, namespace, name, lease.patience());
+                let store = store.map_err(|error| {
+                    let failed = CommandError::new(Exit::Unreachable, error.to_string());
+                    error.hint().into_iter().fold(failed, CommandError::hint)
+                })?;
+                Standby::new(store, lease)
+            }
+        };
+        Ok(Some(standby))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,6 +219,16 @@ mod tests {
         ] {
             let said = of(text).expect_err(text);
             assert!(said.contains(why), "{text}: {said}");
+        }
+    }
+
+    #[test]
+    fn a_lease_is_in_git_or_has_a_namespace_and_a_name() {
+        assert_eq!("git".parse(), Ok(LeasePlace::Remote));
+        let (namespace, name) = ("berth-hub".to_owned(), "berth-hub".to_owned());
+        assert_eq!("lease/berth-hub/berth-hub".parse(), Ok(LeasePlace::Cluster { namespace, name }));
+        for bad in ["", "Git", "lease", "lease/a", "lease/a/B", "lease//b", "lease/a/b/c", "git/a/b"] {
+            assert!(bad.parse::<LeasePlace>().is_err(), "{bad}");
         }
     }
 }
