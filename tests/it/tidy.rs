@@ -466,7 +466,6 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
             "cli/commands/federate/from_cluster.rs",
             "cli/commands/install/member.rs",
             "cli/commands/orphan.rs",
-            "cli/editing/documents_in.rs",
             "cli/editing/working_tree.rs",
         ],
     ),
@@ -478,7 +477,7 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
     (
         "objects of a hub cluster, for the decisions and clusters of all dialects",
         &[
-            "cli/commands/run/hub_cluster/round.rs",
+            "cli/commands/run/hub_cluster/worker.rs",
             "engine/hub_objects/decisions.rs",
             "engine/hub_objects/profiles.rs",
             "engine/hub_objects/rights.rs",

@@ -6,9 +6,8 @@ use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
 use super::status::{FleetStatus, Selection, ShownCluster, gather};
-use crate::flags::names::find;
-use crate::flags::record::{Located, RecordArgs};
-use crate::flags::{names, record};
+use crate::flags::names::{self, find};
+use crate::flags::state::{self, Located, RecordArgs};
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -153,7 +152,7 @@ fn runs(
 
 /// Returns the fleet from which the current state was made. Without it, overrides are unknown.
 fn fleet_of(repo: &Repo, current: &CurrentState) -> Option<Shared<Fleet>> {
-    Some(record::publication_inputs(repo, current, current)?.fleet())
+    Some(state::publication_inputs(repo, current, current)?.fleet())
 }
 
 /// Prints an object in kubectl's format for unknown kinds.
@@ -249,7 +248,7 @@ fn describe_cluster(
     let selection = Selection::of(&names, None, repo, &located.state, &gathered)?;
     let status = FleetStatus::of(repo, &located.state, gathered, &selection)?;
     // Without the source, only the published state is known.
-    let fleet = record::publication_inputs(repo, current, current).map(|inputs| inputs.fleet());
+    let fleet = state::publication_inputs(repo, current, current).map(|inputs| inputs.fleet());
     let cluster = fleet.as_ref().and_then(|fleet| fleet.clusters.get(name));
     let place = |at: &Pos| format!("{}:{}", at.file, at.line);
     let taint = |taint: &Taint| match taint.value.as_str() {

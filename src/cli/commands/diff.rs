@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use clap_complete::engine::ArgValueCandidates;
 use serde::Serialize;
 
-use crate::flags::repo::RepoArg;
-use crate::flags::state::StateArgs;
-use crate::flags::{names, record};
+use crate::flags::fleet::RepoArg;
+use crate::flags::names;
+use crate::flags::state::{self, StateArgs};
 use crate::output::plan_forms::PlanReport;
 use crate::output::plan_forms::json::ReportForm;
 use crate::output::plan_forms::reasons::Reasons;
@@ -126,7 +126,7 @@ impl Difference {
     /// the later source.
     fn between(ends: &Ends, repo: &Repo, cluster: Option<&str>, ui: &Ui) -> Result<Difference, CommandError> {
         let Ends { before, after } = ends;
-        let mut inputs = ui.watching("reading the fleet", || record::publication_inputs(repo, after, before));
+        let mut inputs = ui.watching("reading the fleet", || state::publication_inputs(repo, after, before));
         let of_source = inputs.as_ref().map(|inputs| inputs.fleet());
         let fleet = of_source.clone().unwrap_or_else(|| Shared::from(names_alone([before, after])));
         let mut changes = plan(&before.state, &after.state);
@@ -181,14 +181,14 @@ impl Ends {
         let Some(tip) = place.commit else {
             return Err(CommandError::usage("nothing is published yet").hint("`berth run` publishes a state"));
         };
-        let to = if b.is_empty() { tip } else { record::find_publication(repo, tip, b)? };
+        let to = if b.is_empty() { tip } else { state::find_publication(repo, tip, b)? };
         let from = if a.is_empty() {
-            record::publication_before(repo, to)?
+            state::publication_before(repo, to)?
         } else {
-            record::find_publication(repo, tip, a)?
+            state::find_publication(repo, tip, a)?
         };
-        let before = record::read_publication(repo, branch, from)?;
-        Ok(Ends { before, after: record::read_publication(repo, branch, to)? })
+        let before = state::read_publication(repo, branch, from)?;
+        Ok(Ends { before, after: state::read_publication(repo, branch, to)? })
     }
 }
 

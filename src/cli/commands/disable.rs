@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::enable::{one_called, propagation};
 use crate::editing::working_tree::{Edit, EditForm, WorkingTree, would_be_faulty};
-use crate::flags::repo::RepoArg;
+use crate::flags::fleet::RepoArg;
 use crate::output::changes::{PlanForm, plan_text};
 use crate::output::results::{Format, NameForm, ResultKind};
 use crate::output::ui::Ui;

@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::editing::documents_in;
-use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
-use crate::flags::repo::RepoArg;
+use crate::editing::working_tree::{self, Edit, WorkingTree, would_be_faulty};
+use crate::flags::fleet::RepoArg;
 use crate::output::results::DocumentFormat;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -187,7 +186,7 @@ fn wish(args: &EnableArgs, ui: &Ui) -> Result<Wish, CommandError> {
 
 /// Reads an EnableTypeDirective of KubeFed.
 fn directive(path: &Path, ui: &Ui) -> Result<Wish, CommandError> {
-    let read = documents_in::read(&[path.to_owned()], ui)?;
+    let read = working_tree::read_documents(&[path.to_owned()], ui)?;
     let found = read.subjects.into_iter().find(|subject| subject.object["kind"] == "EnableTypeDirective");
     let Some(subject) = found else {
         let fault = read.found.errors().next().map(ToString::to_string);

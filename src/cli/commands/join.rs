@@ -11,7 +11,7 @@ use crate::appliers::argocd::{self, ArgoCdMember};
 use crate::appliers::flux::{self, FluxMember, Source, Wakes};
 use crate::editing::working_tree::{Edit, WorkingTree, would_be_faulty};
 use crate::flags::applier::{Address, address, applier};
-use crate::flags::repo::RepoArg;
+use crate::flags::fleet::RepoArg;
 use crate::output::results::{DocumentFormat, mentions_text};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};

@@ -1,41 +1,37 @@
 //! The command line: one file or folder per command, which parses arguments, calls the library and prints.
 //!
+//! Commands that are one idea are in one file: [`check`] has `validate` and `test`, [`evaluate`] has `decide` and `render`,
+//! [`mark`] has `label`, `taint`, `cordon` and `uncordon`, [`reference`] has `schema`, `completions` and `man`, [`start`] has
+//! `init` and `demo`, [`suspend`] has `suspend` and `resume`, [`verify`] has `verify` and `public-key`.
+//!
 //! `federate`, `enable`, `disable` and `orphan` are KubeFed's own commands and use its dialect. All others use the
 //! table of dialects.
 
 mod bundle;
-mod completions;
-mod cordon;
-mod decide;
-mod demo;
+mod check;
 mod describe;
 mod diff;
 mod disable;
 mod doctor;
 mod enable;
+mod evaluate;
 mod explain;
 mod federate;
 mod import;
-mod init;
 mod install;
 mod join;
-mod label;
-mod man;
+mod mark;
 mod orphan;
 mod plan;
-mod public_key;
-mod render;
+mod reference;
 mod review;
 mod rollout;
 mod run;
-mod schema;
+mod start;
 mod status;
 mod suspend;
 mod sync;
-mod taint;
-mod test;
 mod unjoin;
-mod validate;
 mod verify;
 mod wait;
 
@@ -70,14 +66,14 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Demo(demo::DemoArgs),
-    Init(init::InitArgs),
-    Validate(validate::ValidateArgs),
-    Test(test::TestArgs),
-    Decide(decide::DecideArgs),
+    Demo(start::DemoArgs),
+    Init(start::InitArgs),
+    Validate(check::ValidateArgs),
+    Test(check::TestArgs),
+    Decide(evaluate::DecideArgs),
     Explain(explain::ExplainArgs),
     Describe(describe::DescribeArgs),
-    Render(render::RenderArgs),
+    Render(evaluate::RenderArgs),
     Plan(plan::PlanArgs),
     Review(Box<review::ReviewArgs>),
     Diff(diff::DiffArgs),
@@ -89,7 +85,7 @@ enum Command {
     Status(status::StatusArgs),
     Wait(wait::WaitArgs),
     Verify(verify::VerifyArgs),
-    PublicKey(public_key::PublicKeyArgs),
+    PublicKey(verify::PublicKeyArgs),
     Doctor(Box<doctor::DoctorArgs>),
     Bundle(bundle::BundleArgs),
     Import(import::ImportArgs),
@@ -100,13 +96,13 @@ enum Command {
     Enable(enable::EnableArgs),
     Disable(disable::DisableArgs),
     Orphan(orphan::OrphanArgs),
-    Label(label::LabelArgs),
-    Taint(taint::TaintArgs),
-    Cordon(cordon::CordonArgs),
-    Uncordon(cordon::UncordonArgs),
-    Schema(schema::SchemaArgs),
-    Completions(completions::CompletionsArgs),
-    Man(man::ManArgs),
+    Label(mark::LabelArgs),
+    Taint(mark::TaintArgs),
+    Cordon(mark::CordonArgs),
+    Uncordon(mark::UncordonArgs),
+    Schema(reference::SchemaArgs),
+    Completions(reference::CompletionsArgs),
+    Man(reference::ManArgs),
 }
 
 /// Runs the process's command line.
@@ -177,14 +173,14 @@ fn show_usage(error: &clap::Error, shell: &Shell) -> Exit {
 
 fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
     match &cli.command {
-        Command::Demo(args) => demo::cmd_demo(args, ui),
-        Command::Init(args) => init::cmd_init(args, ui),
-        Command::Validate(args) => validate::cmd_validate(args, ui),
-        Command::Test(args) => test::cmd_test(args, ui),
-        Command::Decide(args) => decide::cmd_decide(args, ui),
+        Command::Demo(args) => start::cmd_demo(args, ui),
+        Command::Init(args) => start::cmd_init(args, ui),
+        Command::Validate(args) => check::cmd_validate(args, ui),
+        Command::Test(args) => check::cmd_test(args, ui),
+        Command::Decide(args) => evaluate::cmd_decide(args, ui),
         Command::Explain(args) => explain::cmd_explain(args, ui),
         Command::Describe(args) => describe::cmd_describe(args, ui),
-        Command::Render(args) => render::cmd_render(args, ui),
+        Command::Render(args) => evaluate::cmd_render(args, ui),
         Command::Plan(args) => plan::cmd_plan(args, ui, cli.verbose),
         Command::Review(args) => review::cmd_review(args, ui, cli.verbose),
         Command::Diff(args) => diff::cmd_diff(args, ui, cli.verbose),
@@ -196,7 +192,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Status(args) => status::cmd_status(args, ui),
         Command::Wait(args) => wait::cmd_wait(args, ui),
         Command::Verify(args) => verify::cmd_verify(args, ui),
-        Command::PublicKey(args) => public_key::cmd_public_key(args, ui),
+        Command::PublicKey(args) => verify::cmd_public_key(args, ui),
         Command::Doctor(args) => doctor::cmd_doctor(args, ui),
         Command::Bundle(args) => bundle::cmd_bundle(args, ui),
         Command::Import(args) => import::cmd_import(args, ui),
@@ -207,13 +203,13 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Enable(args) => enable::cmd_enable(args, ui),
         Command::Disable(args) => disable::cmd_disable(args, ui),
         Command::Orphan(args) => orphan::cmd_orphan(args, ui),
-        Command::Label(args) => label::cmd_label(args, ui),
-        Command::Taint(args) => taint::cmd_taint(args, ui),
-        Command::Cordon(args) => cordon::cmd_cordon(args, ui),
-        Command::Uncordon(args) => cordon::cmd_uncordon(args, ui),
-        Command::Schema(args) => schema::cmd_schema(args, ui),
-        Command::Completions(args) => completions::cmd_completions(args, ui),
-        Command::Man(args) => man::cmd_man(args, ui),
+        Command::Label(args) => mark::cmd_label(args, ui),
+        Command::Taint(args) => mark::cmd_taint(args, ui),
+        Command::Cordon(args) => mark::cmd_cordon(args, ui),
+        Command::Uncordon(args) => mark::cmd_uncordon(args, ui),
+        Command::Schema(args) => reference::cmd_schema(args, ui),
+        Command::Completions(args) => reference::cmd_completions(args, ui),
+        Command::Man(args) => reference::cmd_man(args, ui),
     }
 }
 

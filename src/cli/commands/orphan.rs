@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::editing::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
-use crate::flags::repo::RepoArg;
+use crate::flags::fleet::RepoArg;
 use crate::output::results::{Format, NameForm, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use crate::flags::repo::RepoArg;
+use crate::flags::fleet::RepoArg;
 use crate::output::changes::{conflicts_json, object_diff};
 use crate::output::plan_forms::PlanReport;
 use crate::output::plan_forms::json::ReportForm;

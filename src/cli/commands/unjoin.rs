@@ -8,8 +8,8 @@ use serde::Serialize;
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::editing::working_tree::{Edit, EditForm, WorkingTree, would_be_faulty};
+use crate::flags::fleet::RepoArg;
 use crate::flags::names;
-use crate::flags::repo::RepoArg;
 use crate::output::changes::{PlanForm, plan_text};
 use crate::output::results::{Format, MentionForm, ResultKind, mentions_text};
 use crate::output::ui::{Tone, Ui};

@@ -1,14 +1,16 @@
-//! The flags of the reading commands: the place of the fleet, the revision and the moment.
+//! The flags of the reading commands: the place of the fleet, the revision and the moment. The fleet repository is the
+//! given one, or the one around the current folder.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::repo::RepoArg;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use super::state::StateArgs;
 use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Pos, harmless_line};
 use berth_base::model::Timestamp;
+use berth_engine::load::config::CONFIG_PATH;
 use berth_engine::state;
 use berth_git::Repo;
 use berth_hub::inputs::{InputError, PassInputs, Search};
@@ -125,4 +127,33 @@ pub fn moment(text: &str) -> Result<Timestamp, String> {
         "write a moment in RFC 3339, such as `2026-01-31T12:00:00Z`, at most `9999-12-30T22:00:00Z`"
             .to_owned()
     })
+}
+
+/// The flag of the fleet repository.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct RepoArg {
+    /// The fleet repository or folder; `.` finds the one around the current folder
+    #[arg(id = "repo", long, value_name = "PATH", default_value = ".", value_parser = repo_parser(), env = "BERTH_REPO")]
+    pub path: PathBuf,
+}
+
+/// Reads a path on the command line. The default, `.`, is the fleet around the current folder, as for git and cargo.
+pub fn repo_parser() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().map(|path| if path == Path::new(".") { here_or_above() } else { path })
+}
+
+/// Returns the fleet around the current folder, or that folder itself.
+pub fn here_or_above() -> PathBuf {
+    around_here().unwrap_or_else(|| PathBuf::from("."))
+}
+
+/// Returns the nearest fleet from the current folder upwards: a folder with a `.git` or a berth.yaml.
+pub fn around_here() -> Option<PathBuf> {
+    let is_fleet = |folder: &Path| folder.join(".git").exists() || folder.join(CONFIG_PATH).is_file();
+    let here = PathBuf::from(".");
+    if is_fleet(&here) {
+        return Some(here);
+    }
+    let here = here.canonicalize().ok()?;
+    here.ancestors().skip(1).find(|folder| is_fleet(folder)).map(Path::to_owned)
 }

@@ -3,14 +3,10 @@
 pub(crate) mod applier;
 pub(crate) mod fleet;
 pub(crate) mod host;
-pub(crate) mod logging;
 pub(crate) mod names;
-pub(crate) mod other_remote;
 pub(crate) mod pass;
-pub(crate) mod record;
 pub(crate) mod registry;
 pub(crate) mod remote;
-pub(crate) mod repo;
 pub(crate) mod signing;
 pub(crate) mod state;
 pub(crate) mod telemetry;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap_complete::engine::CompletionCandidate;
 
-use super::repo;
+use super::fleet;
 use crate::process::exit::CommandError;
 use berth_base::diag::did_you_mean;
 use berth_base::model::{Fleet, Key, Shared, Timestamp};
@@ -44,7 +44,7 @@ fn candidates(names: BTreeSet<String>) -> Vec<CompletionCandidate> {
 
 /// Returns the fleet as far as it is readable. Errors cannot be shown during completion.
 fn fleet() -> Option<Shared<Fleet>> {
-    let path = std::env::var_os("BERTH_REPO").map_or_else(repo::here_or_above, PathBuf::from);
+    let path = std::env::var_os("BERTH_REPO").map_or_else(fleet::here_or_above, PathBuf::from);
     let inputs = if Repo::is_git_folder(&path) {
         PassInputs::revision(&path, "HEAD", None, None, &Search::leniently())
     } else {

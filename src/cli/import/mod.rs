@@ -1,18 +1,16 @@
 //! Imports from a live hub: the files that describe the same fleet, and the present state of its members.
 //!
 //! - One folder or file for each system, such as [`kubefed`]: queries its hub and interprets the answers.
-//! - [`clean`]: restores an object as its author wrote it. [`layout`]: chooses paths and writes text.
-//! - [`adopt`]: adopts the hub's decisions. [`first`]: makes the first state of a rendered branch.
+//! - [`objects`]: restores an object as its author wrote it, chooses paths and writes text.
+//! - [`first`]: adopts the hub's decisions, and makes the first state of a rendered branch.
 //!
 //! Reads the hub through [`live::Host`](berth_member::live::Host), and never changes it.
 
-pub mod adopt;
-pub mod clean;
 pub mod first;
 mod inventory;
 mod kubefed;
 mod kubefleet;
-pub mod layout;
+pub mod objects;
 mod ocm;
 #[cfg(test)]
 mod tests;
@@ -119,7 +117,7 @@ fn key_of(object: &Json) -> Option<Key> {
 /// Takes an object as its author wrote it, unless it is being deleted. Returns true if it was taken.
 fn take(gathered: &mut Gathered, mut object: Json, clean: fn(&mut Json)) -> bool {
     let Some(key) = key_of(&object) else { return false };
-    if clean::is_deleting(&object) {
+    if objects::is_deleting(&object) {
         let message = format!("{key} is being deleted on the host, so it was not imported");
         gathered.warn(message, Some("its copies in members stay there, unmanaged"));
         return false;

@@ -5,12 +5,9 @@
 //! `deploy/` have the same objects.
 
 mod environment;
-mod hub;
-mod member;
-mod network;
 mod parameters;
 mod pod;
-mod secrets;
+mod rights;
 #[cfg(test)]
 mod tests;
 
@@ -41,8 +38,8 @@ pub fn files(install: &Install) -> Vec<File> {
     let [namespace, access, deployment, network] = FILES;
     let file = |name, about, objects| File { name, about, objects };
     let (about_access, access_objects) = match &install.role {
-        Role::Hub(hub) => (Vec::new(), hub::access(install, hub)),
-        Role::Member(member) => (member::about(member), member::access(install, member)),
+        Role::Hub(hub) => (Vec::new(), rights::hub_access(install, hub)),
+        Role::Member(member) => (rights::about(member), rights::member_access(install, member)),
     };
     let mut files = vec![
         file(namespace, Vec::new(), vec![namespace_of(install)]),
@@ -50,7 +47,7 @@ pub fn files(install: &Install) -> Vec<File> {
         file(deployment, pod::about(install), pod::objects(install)),
     ];
     if let Network::Limited { ports } = &install.network {
-        files.push(file(network, Vec::new(), vec![network::network_policy(install, ports)]));
+        files.push(file(network, Vec::new(), vec![pod::network_policy(install, ports)]));
     }
     files
 }
@@ -72,8 +69,8 @@ pub fn unwanted(install: &Install) -> Vec<Json> {
             optional.push(named("v1", "Service", install.metadata()));
         }
         Role::Member(_) => {
-            optional.push(named(&rbac, "ClusterRoleBinding", member::objects_binding(install)));
-            let elsewhere = member::usual_places(install);
+            optional.push(named(&rbac, "ClusterRoleBinding", rights::objects_binding(install)));
+            let elsewhere = rights::usual_places(install);
             optional.extend(elsewhere.iter().flat_map(|metadata| {
                 ["RoleBinding", "Role"].map(|kind| named(&rbac, kind, metadata.clone()))
             }));

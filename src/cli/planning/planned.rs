@@ -14,7 +14,7 @@ use crate::flags::pass::{GateArgs, Tip, TrustArgs};
 use crate::flags::state::StateArgs;
 use crate::output::plan_forms::PlanReport;
 use crate::output::plan_forms::reasons::Reasons;
-use crate::output::plan_forms::rollouts::{self, Rollout};
+use crate::output::plan_forms::sections::{self, Rollout};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, exit_for};
 use berth_base::diag::{Diagnostic, Diagnostics, Severity, harmless_line};
@@ -263,7 +263,7 @@ impl Planned {
         let earlier = without_held.only(|key, cluster| causes.is_earlier(key, cluster));
         let staying = staying(&step);
         let folded = FoldedPlan::default();
-        let rollouts = rollouts::of(&step.inputs.current, &step.built, &causes, step.inputs.now);
+        let rollouts = sections::rollouts_of(&step.inputs.current, &step.built, &causes, step.inputs.now);
         let mut planned = Planned {
             end,
             wanted,

@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::{Serialize, Serializer};
 
 use super::difference::{cause, template_edit};
-use crate::flags::record;
+use crate::flags::state;
 use crate::output::results::as_text;
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::CommandError;
@@ -77,7 +77,7 @@ impl Then {
             None => None,
         };
         let published =
-            published.map(|id| record::read_publication(&repo, &place.refs.rendered, id)).transpose()?;
+            published.map(|id| state::read_publication(&repo, &place.refs.rendered, id)).transpose()?;
         let (facts, now, rules) = match &published {
             Some(CurrentState { state, trailers, .. }) => {
                 (state.facts.clone(), trailers.now.unwrap_or_default(), rules_of(trailers, commit))

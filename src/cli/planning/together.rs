@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::planned::{Asked, Planned, Revisions, StepArgs};
 use super::rehearsal::{Change, Rehearsed, Revision};
-use crate::output::plan_forms::branches::{Conflict, Together};
+use crate::output::plan_forms::sections::{Conflict, Together};
 use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};

@@ -1,15 +1,21 @@
-//! This machine: its files, its clock, its working copy, and the addresses on which a daemon listens.
+//! This machine: its files, its clock, its working copy, and the addresses on which a daemon listens; the repository on
+//! it, if no remote is set; the signing key, the allowed keys, and the tip that members follow.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use super::finding::Findings;
+use super::Role;
+use super::finding::{Findings, Level};
+use crate::process::exit::CommandError;
 use berth_base::model::Timestamp;
-use berth_git::Repo;
+use berth_git::signature::{AllowedSigners, PublicKey};
+use berth_git::{CommitId, GitError, Repo};
 use berth_http::server_time;
 use berth_hub::daemon::webhooks::SecretFile;
+use berth_hub::inputs::current_state::short;
+use berth_hub::inputs::{LocatedState, Search};
 
 /// The allowed error of the clock in seconds. Webhooks and leases tolerate five minutes, but commits show any error
 /// in their dates.
@@ -164,4 +170,150 @@ fn status(address: SocketAddr, request: &str) -> Option<String> {
     let mut answer = String::new();
     stream.take(1024).read_to_string(&mut answer).ok()?;
     Some(answer.split(' ').nth(1)?.to_owned())
+}
+
+/// Checks a repository: its source, its state, and the trust in the tip that this role follows.
+pub(super) fn check_repository(
+    folder: &Path,
+    role: &Role,
+    source: Option<&str>,
+    trust: Trust<'_>,
+    to: &mut Findings,
+) -> Result<(), CommandError> {
+    to.begin("repository");
+    let repo = match Repo::open(folder) {
+        Ok(repo) => repo,
+        Err(error) => {
+            to.fault(
+                error.to_string(),
+                "go to a fleet repository, name one with `--repo`, or its remote with `--remote`",
+            );
+            return Ok(());
+        }
+    };
+    check_writable(&format!("the repository `{}`", folder.display()), repo.path(), to);
+    let branch = source.map(str::to_owned).or(repo.head_branch()?);
+    let source = branch.as_deref().unwrap_or("HEAD");
+    match repo.resolve(source)? {
+        Some(commit) => to.good(format!("the source `{}` is at {}", short(source), commit.short())),
+        None => to.fault(
+            format!("the source `{}` has no commit here", short(source)),
+            "commit the fleet's files, or name the branch that people edit with `--source`",
+        ),
+    }
+    let located = match LocatedState::find(&repo, &Search::leniently()) {
+        Ok(located) => located,
+        Err(error) => {
+            let hint = error.hint();
+            to.push(Level::Fault, error.to_string(), hint);
+            return Ok(());
+        }
+    };
+    let rendered = located.refs.rendered.clone();
+    match &located.current {
+        Some(_) => to.good(format!("{} can be read", located.words())),
+        None => to.not_known(format!("cannot check the signature of `{}`: not published", short(&rendered))),
+    }
+    to.begin("trust");
+    let followed = match role {
+        Role::Member { cluster, .. } => located.refs.cluster(cluster),
+        _ => rendered,
+    };
+    match repo.read_ref(&followed)? {
+        Some(tip) => trust.check_tip(&repo, short(&followed), tip, to)?,
+        None if located.current.is_some() => {
+            to.not_known(format!(
+                "cannot check the signature of `{}`: it is missing in this repository",
+                short(&followed)
+            ));
+        }
+        None => {}
+    }
+    to.begin("remote");
+    let named = match repo.remote_for(repo.head_branch()?.as_deref())? {
+        Some(remote) => format!("`--remote` with the address of `{remote}`"),
+        None => "`--remote`".to_owned(),
+    };
+    to.not_known(format!("the rights at a remote: none is named; name it with {named}"));
+    Ok(())
+}
+
+/// The time before a key's expiry in which a warning is due.
+const SOON: i64 = 14 * 24 * 3600;
+
+/// Checks that the signing key is allowed, and stays allowed for some time.
+pub(super) fn check_signing_key(
+    key: Option<&PublicKey>,
+    allowed: Option<&(AllowedSigners, &Path)>,
+    now: Timestamp,
+    to: &mut Findings,
+) {
+    let (key, (allowed, file)) = match (key, allowed) {
+        (Some(key), Some(allowed)) => (key, allowed),
+        (None, _) => {
+            to.warning(
+                "commits are not signed: anyone who may push cluster refs can change the clusters",
+                "give the daemon a key with `--signing-key`, and members its public half with `--allowed-signers`",
+            );
+            return;
+        }
+        (Some(key), None) => {
+            to.not_known(format!("whether members allow the key {key}: `--allowed-signers` names no file"));
+            return;
+        }
+    };
+    let file = file.display();
+    match allowed.allows(key, now) {
+        Err(why) => to.fault(
+            format!("the daemon signs with the key {key}, {why}: members refuse what it publishes"),
+            format!("add the line of this key to `{file}`: * {}", key.line()),
+        ),
+        Ok(Some(until)) if until.as_second() - now.as_second() < SOON => to.warning(
+            format!("the key {key} is allowed until {until} only"),
+            "replace it: docs/operations.md has the steps, under \"Keys\"",
+        ),
+        Ok(_) => to.good(format!("the key {key} is allowed to sign")),
+    }
+}
+
+/// The trusted keys, if any are set, and the moment of the check.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trust<'a> {
+    pub allowed: Option<&'a AllowedSigners>,
+    pub now: Timestamp,
+}
+
+impl Trust<'_> {
+    /// Checks that an allowed key signed the commit that a role follows, and that its date is not in the future.
+    pub fn check_tip(
+        &self,
+        repo: &Repo,
+        name: &str,
+        tip: CommitId,
+        to: &mut Findings,
+    ) -> Result<(), GitError> {
+        const AHEAD: i64 = 60;
+        let ahead = repo.commit(tip)?.seconds - self.now.as_second();
+        if ahead > AHEAD {
+            to.fault(
+                format!("the tip of `{name}` is of a moment {ahead} seconds from now"),
+                "set the clocks of this machine and of the daemon's by NTP",
+            );
+        }
+        let Some(allowed) = self.allowed else {
+            to.warning(
+                format!("nothing says whose commits on `{name}` are trusted"),
+                "name the keys with `--allowed-signers`",
+            );
+            return Ok(());
+        };
+        match repo.vouch(tip, allowed)? {
+            Ok(()) => to.good(format!("the tip {} of `{name}` is signed by an allowed key", tip.short())),
+            Err(why) => to.fault(
+                format!("the tip {} of `{name}` is not trusted: {why}", tip.short()),
+                "find out who made it; docs/operations.md has the steps, under \"Keys\"",
+            ),
+        }
+        Ok(())
+    }
 }

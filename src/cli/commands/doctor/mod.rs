@@ -1,18 +1,13 @@
 //! `berth doctor`: checks a setup and reports all problems at once.
 //!
-//! - [`finding`]: the results. [`rights`]: the rights of an account at the remote. [`registries`]: those at a
-//!   container registry. [`hub_clusters`]: those in clusters to which the daemon writes. [`protections`]: the forge's
-//!   rules for branches. [`keys`]: signatures. [`machine`]: files, clock, addresses. [`repository`]: the repository
-//!   on this machine, if there is no remote.
+//! - [`finding`]: the results. [`rights`]: the rights of an account at the remote, and the forge's rules for branches.
+//!   [`services`]: those at a container registry, and in clusters to which the daemon writes. [`machine`]: files, clock,
+//!   addresses, signatures, and the repository on this machine, if there is no remote.
 
 mod finding;
-mod hub_clusters;
-mod keys;
 mod machine;
-mod protections;
-mod registries;
-mod repository;
 mod rights;
+mod services;
 
 use std::path::{Path, PathBuf};
 
@@ -21,9 +16,8 @@ use super::run::hub_cluster::HubArgs;
 use super::run::listening::WebhookArgs;
 use super::run::watchers::EventArgs;
 use super::sync::reporting::StatusPostArgs;
-use crate::flags::other_remote::{SourceRemoteArgs, StatusRemoteArgs};
-use crate::flags::remote::RemoteArgs;
-use crate::flags::repo;
+use crate::flags::fleet;
+use crate::flags::remote::{RemoteArgs, SourceRemoteArgs, StatusRemoteArgs};
 use crate::flags::signing::SigningArgs;
 use crate::flags::telemetry::MetricsArgs;
 use crate::output::results::{Format, ResultKind};
@@ -41,10 +35,9 @@ use berth_hub::inputs::current_state::short;
 use berth_member::sync::commit_trust;
 use berth_registry::Registry;
 use finding::Findings;
-use keys::Trust;
-use protections::ForgeApiArgs;
-use registries::Followed;
-use rights::{Asker, Role, Tips};
+use machine::Trust;
+use rights::{Asker, ForgeApiArgs, Role, Tips};
+use services::Followed;
 
 /// Check a setup: rights, protections, keys and machine, with what would be right
 ///
@@ -144,12 +137,12 @@ impl DoctorArgs {
         let allowed = self.allowed(to);
         if role == Role::Daemon {
             let key = signer.as_ref().map(|signer| signer.public());
-            keys::check_signing_key(key, allowed.as_ref(), now, to);
+            machine::check_signing_key(key, allowed.as_ref(), now, to);
         }
         let trust = Trust { allowed: allowed.as_ref().map(|(allowed, _)| allowed), now };
         if !self.remote.is_given() {
-            let here = self.repo.clone().unwrap_or_else(repo::here_or_above);
-            return repository::check(&here, &role, self.source.as_deref(), trust, to);
+            let here = self.repo.clone().unwrap_or_else(fleet::here_or_above);
+            return machine::check_repository(&here, &role, self.source.as_deref(), trust, to);
         }
         let folder = OwnFolder::make()?;
         if let (Role::Member { cluster, .. }, Some(registry)) = (&role, self.registry_followed()?) {
@@ -186,7 +179,7 @@ impl DoctorArgs {
             && let Some(registry) = self.publish.named()?
         {
             to.begin("registry");
-            registries::check_daemon(&registry, &listing, !self.no_push, to);
+            services::check_daemon(&registry, &listing, !self.no_push, to);
         }
         to.begin("rights");
         tips.cluster_branch = rights::cluster_branch(&tips, &repo);
@@ -228,10 +221,10 @@ impl DoctorArgs {
         to.begin("cluster");
         let access = self.events.access();
         if let Some(place) = self.events.place() {
-            hub_clusters::check_events(place, &access, to);
+            services::check_events(place, &access, to);
         }
         for hub in self.hub.hubs(&access, "") {
-            hub_clusters::check_hub(&hub, to);
+            services::check_hub(&hub, to);
         }
     }
 

@@ -10,10 +10,9 @@ use serde_json::{Value as Json, json};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use crate::editing::documents_in;
-use crate::editing::working_tree::WorkingTree;
+use crate::editing::working_tree::{self, WorkingTree};
 use crate::flags::host::HostArgs;
-use crate::flags::{names, repo};
+use crate::flags::{fleet, names};
 use crate::output::results::{DocumentFormat, NameForm, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
@@ -82,7 +81,7 @@ pub(crate) fn cmd_federate(args: &FederateArgs, ui: &Ui) -> Outcome {
         }
         from_cluster::read(&args.host, &wanted)?
     } else {
-        documents_in::read(&args.files, ui)?
+        working_tree::read_documents(&args.files, ui)?
     };
     let Federated { documents, diagnostics } = federate(&read.subjects, &options);
     let mut found = read.found;
@@ -145,7 +144,7 @@ fn options(args: &FederateArgs) -> Result<Options, CommandError> {
         enable_types: args.enable_type,
         ..Options::default()
     };
-    if let Some(repo) = args.repo.clone().or_else(repo::around_here) {
+    if let Some(repo) = args.repo.clone().or_else(fleet::around_here) {
         let tree = WorkingTree::read(&repo)?;
         (options.types, options.resources) = tree.types();
         let is_namespace = |kind: &str| kind == "FederatedNamespace";

@@ -11,9 +11,8 @@ use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches, Subcommand};
 use super::run::identity;
 use crate::flags::fleet::moment;
 use crate::flags::host::HostArgs;
-use crate::import::adopt::adopt;
-use crate::import::first::{First, first_state, in_force};
-use crate::import::{Gathered, IMPORTERS, Importer, Options, layout};
+use crate::import::first::{First, adopt, first_state, in_force};
+use crate::import::{Gathered, IMPORTERS, Importer, Options, objects};
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
@@ -135,9 +134,9 @@ pub(crate) fn cmd_import(args: &ImportArgs, ui: &Ui) -> Outcome {
     ui.status(&format!("reading {server}"));
     let mut gathered = ui.watching("reading objects", || (importer.gather)(&cluster, &options))?;
     let prefix = fleet.as_ref().map_or("", |fleet| fleet.prefix.as_str());
-    let loaded = load_files(&layout::files(&gathered.objects), prefix);
+    let loaded = load_files(&objects::files(&gathered.objects), prefix);
     (importer.settle)(&mut gathered, &loaded.fleet);
-    let files = layout::files(&gathered.objects);
+    let files = objects::files(&gathered.objects);
     write_files(&into.out, &files)?;
     let mut told = std::mem::take(&mut gathered.diagnostics);
     told.extend(gathered.missing.iter().map(|error| Diagnostic {

@@ -1,7 +1,7 @@
 //! `berth install hub`: the daemon.
 
-use super::common::{CommonArgs, address, fits};
-use super::place::{PlaceArgs, place};
+use super::shared_flags::{CommonArgs, address, fits};
+use super::{PlaceArgs, place};
 use crate::commands::run::hub_cluster::DecisionKind;
 use crate::install::{Hub, HubObjects, Remote, Role};
 use crate::output::ui::Ui;

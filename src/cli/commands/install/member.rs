@@ -5,13 +5,13 @@ use std::path::Path;
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::common::{CommonArgs, fits, has_reference, port_of};
-use super::place::{PlaceArgs, place};
+use super::shared_flags::{CommonArgs, fits, has_reference, port_of};
+use super::{PlaceArgs, place};
 use crate::appliers::{argocd, flux};
 use crate::editing::working_tree::WorkingTree;
 use crate::flags::applier::{applier, object_name};
+use crate::flags::fleet::RepoArg;
 use crate::flags::names;
-use crate::flags::repo::RepoArg;
 use crate::install::{Member, Overrides, Read, Reporter, Resource, Role, Statuses};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Outcome, refuse_flags};

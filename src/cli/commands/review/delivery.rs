@@ -3,8 +3,7 @@
 use std::io::Write as _;
 use std::path::PathBuf;
 
-use super::pull_request::Found;
-use super::verdict::Verdict;
+use super::{Found, Verdict};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit};
 use berth_forge::environment::{self, Variables};

@@ -1,14 +1,12 @@
 //! `berth rollout`: how changes reach the clusters.
+//!
+//! - [`show`]: `list`, `show`, `next` and `stages`. [`steer`]: `pause`, `resume`, `approve`, `abort` and `restart`.
+//! - [`standing`]: the progress of a rollout as values. [`order`]: the edit of a policy or a staged run.
 
-mod approve;
-mod list;
-mod next;
 mod order;
-mod pause;
-mod records;
-mod runs;
-mod stages;
+mod show;
 mod standing;
+mod steer;
 
 use clap::Subcommand;
 
@@ -27,28 +25,28 @@ pub(crate) struct RolloutArgs {
 
 #[derive(Debug, Subcommand)]
 enum RolloutCommand {
-    List(list::ListArgs),
+    List(show::ListArgs),
     #[command(visible_alias = "status")]
-    Show(list::ShowArgs),
-    Next(next::NextArgs),
-    Stages(stages::StagesArgs),
-    Pause(pause::PauseArgs),
-    Resume(pause::ResumeArgs),
-    Approve(approve::ApproveArgs),
-    Abort(records::AbortArgs),
-    Restart(records::RestartArgs),
+    Show(show::ShowArgs),
+    Next(show::NextArgs),
+    Stages(show::StagesArgs),
+    Pause(steer::PauseArgs),
+    Resume(steer::ResumeArgs),
+    Approve(steer::ApproveArgs),
+    Abort(steer::AbortArgs),
+    Restart(steer::RestartArgs),
 }
 
 pub(crate) fn cmd_rollout(args: &RolloutArgs, ui: &Ui) -> Outcome {
     match &args.command {
-        RolloutCommand::List(args) => list::cmd_list(args, ui),
-        RolloutCommand::Show(args) => list::cmd_show(args, ui),
-        RolloutCommand::Next(args) => next::cmd_next(args, ui),
-        RolloutCommand::Stages(args) => stages::cmd_stages(args, ui),
-        RolloutCommand::Pause(args) => pause::cmd_pause(args, ui),
-        RolloutCommand::Resume(args) => pause::cmd_resume(args, ui),
-        RolloutCommand::Approve(args) => approve::cmd_approve(args, ui),
-        RolloutCommand::Abort(args) => records::cmd_abort(args, ui),
-        RolloutCommand::Restart(args) => records::cmd_restart(args, ui),
+        RolloutCommand::List(args) => show::cmd_list(args, ui),
+        RolloutCommand::Show(args) => show::cmd_show(args, ui),
+        RolloutCommand::Next(args) => show::cmd_next(args, ui),
+        RolloutCommand::Stages(args) => show::cmd_stages(args, ui),
+        RolloutCommand::Pause(args) => steer::cmd_pause(args, ui),
+        RolloutCommand::Resume(args) => steer::cmd_resume(args, ui),
+        RolloutCommand::Approve(args) => steer::cmd_approve(args, ui),
+        RolloutCommand::Abort(args) => steer::cmd_abort(args, ui),
+        RolloutCommand::Restart(args) => steer::cmd_restart(args, ui),
     }
 }

@@ -1,5 +1,6 @@
 //! Shared by the commands that steer a rollout: finds the workload and its own policy, edits or creates the policy,
-//! and commits the edit if requested.
+//! and commits the edit if requested. Also the staged runs of a workload in a working tree, and the edits that steer
+//! them.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -10,9 +11,8 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::editing::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
-use crate::flags::names;
-use crate::flags::names::find;
-use crate::flags::repo::RepoArg;
+use crate::flags::fleet::RepoArg;
+use crate::flags::names::{self, find};
 use crate::output::changes::coloured;
 use crate::output::results::{Format, NameForm, ResultKind};
 use crate::output::ui::Ui;
@@ -20,8 +20,11 @@ use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::harmless_lines;
 use berth_base::edit::{self, Found, Step, keys};
 use berth_base::model::rollout_policy::{KIND, RolloutPolicy};
-use berth_base::model::{API_VERSION, Key};
+use berth_base::model::staged::{Run, RunState, StageGate};
+use berth_base::model::{API_VERSION, Key, Timestamp};
 use berth_base::yaml::{Value, emit};
+use berth_engine::dialects::{DIALECTS, RunApproval, StagedRuns};
+use berth_engine::release::runs::by_number;
 
 /// The workload, and what to do with the edit
 #[derive(Clone, Debug, clap::Args)]
@@ -265,4 +268,65 @@ fn git(root: &Path, args: &[&str]) -> Result<String, CommandError> {
     let said = String::from_utf8_lossy(&stderr);
     let message = format!("`git {verb}` failed: {}", harmless_lines(said.trim()));
     Err(CommandError::new(Exit::Unreachable, message))
+}
+
+/// Returns the workload's newest run, by name.
+pub(super) fn newest_run(steered: &Steered) -> Option<&Run> {
+    let runs = steered.tree.loaded.fleet.runs.values();
+    runs.filter(|run| run.workload == steered.key).max_by(|a, b| by_number(&a.key, &b.key))
+}
+
+/// Puts a run into a state.
+pub(super) fn set_state(steered: &Steered, run: &Run, state: RunState) -> Result<Edit, CommandError> {
+    let kinds = staged_runs(&run.key)?;
+    let (file, found) = steered.document(&run.key).ok_or_else(|| unknown(&run.key))?;
+    let path = found.path_to(&keys(kinds.state));
+    let text = edit::set(steered.tree.text(file)?, found.document, &path, &json!((kinds.word)(state)));
+    let text = text.map_err(|error| refused(file, found, &error))?;
+    Ok(Edit { path: file.to_string(), text: Some(text) })
+}
+
+/// Approves a gate of a run, in the existing request or in a new one.
+pub(super) fn approve(
+    steered: &Steered,
+    args: &OrderArgs,
+    given: &RunApproval<'_>,
+) -> Result<Option<Edit>, CommandError> {
+    let kinds = staged_runs(given.run)?;
+    let document = (kinds.approval)(given);
+    let fleet = &steered.tree.loaded.fleet;
+    let existing =
+        fleet.stage_approvals.values().find(|one| one.run == *given.run && one.gate == *given.gate);
+    let Some(existing) = existing else {
+        let name = document["metadata"]["name"].as_str().unwrap_or_default();
+        let path = steered.tree.new_file(&args.dir, name)?;
+        return Ok(Some(Edit { path, text: Some(emit(&document)) }));
+    };
+    if existing.approved {
+        return Ok(None);
+    }
+    let (file, found) = steered.document(&existing.key).ok_or_else(|| unknown(&existing.key))?;
+    let path = found.path_to(&keys(["status"]));
+    let text = edit::set(steered.tree.text(file)?, found.document, &path, &document["status"]);
+    let text = text.map_err(|error| refused(file, found, &error))?;
+    Ok(Some(Edit { path: file.to_string(), text: Some(text) }))
+}
+
+/// An approval by a person.
+pub(super) fn approval<'a>(
+    run: &'a Run,
+    gate: &'a StageGate,
+    message: &'a str,
+    now: Option<Timestamp>,
+) -> RunApproval<'a> {
+    RunApproval { run: &run.key, gate, message, now: now.unwrap_or_else(Timestamp::now) }
+}
+
+fn staged_runs(run: &Key) -> Result<&'static StagedRuns, CommandError> {
+    let mut all = DIALECTS.iter().filter_map(|dialect| dialect.staged_runs);
+    all.find(|one| *one.group == *run.group).ok_or_else(|| unknown(run))
+}
+
+fn unknown(key: &Key) -> CommandError {
+    CommandError::usage(format!("no file of this fleet holds {key}"))
 }

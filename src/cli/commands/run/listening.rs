@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use tracing::info;
 
-use crate::flags::other_remote::StatusRemoteArgs;
-use crate::flags::remote::RemoteArgs;
+use crate::flags::remote::{RemoteArgs, StatusRemoteArgs};
 use crate::process::exit::CommandError;
 use berth_git::Identity;
 use berth_git::protocol::Refs;

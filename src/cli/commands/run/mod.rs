@@ -5,20 +5,18 @@ pub(super) mod hub_cluster;
 pub(super) mod listening;
 mod notice_hook;
 mod notices;
-mod several_fleets;
-mod standby;
+mod several;
 pub(super) mod watchers;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::flags::other_remote::{SourceRemoteArgs, StatusRemoteArgs};
+use crate::flags::fleet;
 use crate::flags::pass::{GateArgs, TrustArgs};
-use crate::flags::remote::RemoteArgs;
+use crate::flags::remote::{RemoteArgs, SourceRemoteArgs, StatusRemoteArgs};
 use crate::flags::signing::{ArtifactSigningArgs, SigningArgs};
-use crate::flags::telemetry::MetricsArgs;
-use crate::flags::{logging, repo};
+use crate::flags::telemetry::{self, MetricsArgs};
 use crate::output::changes::{Length, plan_of_length};
 use crate::output::held::held_text;
 use crate::output::ui::Ui;
@@ -41,7 +39,7 @@ use berth_registry::publish::Attach;
 use hub_cluster::HubArgs;
 use listening::{StatusPostsArgs, WebhookArgs};
 use notices::NoticeArgs;
-use standby::StandbyArgs;
+use several::StandbyArgs;
 use watchers::{EventArgs, Watchers, show_previews};
 
 /// Watch the fleet repository; decide, render and publish whenever it changes
@@ -95,7 +93,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     signing: SigningArgs,
     #[command(flatten)]
-    log: logging::LogArgs,
+    log: telemetry::LogArgs,
     #[command(flatten)]
     metrics: MetricsArgs,
     #[command(flatten)]
@@ -204,7 +202,7 @@ impl<'a> SettingsFiles<'a> {
         let contents = Self::contents(args);
         let signer = args.signing.signer(cancel)?;
         let anchors = args.trust.anchors(signer.as_ref())?;
-        let local = || args.repo.clone().unwrap_or_else(repo::here_or_above);
+        let local = || args.repo.clone().unwrap_or_else(fleet::here_or_above);
         let settings = Settings {
             repo: copy.map_or_else(local, Path::to_owned),
             source: args.source.clone(),
@@ -258,12 +256,14 @@ impl<'a> SettingsFiles<'a> {
 
 pub(crate) fn cmd_run(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     if let Some(folder) = &args.fleets {
-        let _logging = logging::start(&args.log, verbose, ui);
-        return several_fleets::run(folder);
+        let _logging = telemetry::start_logs(&args.log, verbose, ui);
+        return several::run(folder);
     }
     if !args.once {
         let stopping = |error| CommandError::io("listening for signals", &error);
-        watch(args, Stop::on_signals().map_err(stopping)?, false, || logging::start(&args.log, verbose, ui))?;
+        watch(args, Stop::on_signals().map_err(stopping)?, false, || {
+            telemetry::start_logs(&args.log, verbose, ui)
+        })?;
         return Ok(Exit::Done);
     }
     run_once(args, ui, verbose)
@@ -317,7 +317,7 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         SettingsFiles::read(args, mirror.as_ref().map(Mirror::path), &cancel, progress)?;
     if args.events.are_wanted() || args.notices.are_wanted() {
         // The threads that write Events log their failures.
-        let _logging = logging::start(&args.log, verbose, ui);
+        let _logging = telemetry::start_logs(&args.log, verbose, ui);
     }
     let events = args.events.start()?;
     let mut notices = args.notices.start()?;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::flags::record;
+use crate::flags::state;
 use crate::output::ui::Ui;
 use crate::planning::rehearsal::{Revision, source_tip};
 use crate::process::exit::CommandError;
@@ -295,7 +295,7 @@ impl Selection {
         let selector = parse_requirements(selector)
             .map_err(|fault| CommandError::usage(format!("--selector: {fault}")))?;
         let Some(current) = &located.current else { return Ok(Selection::Labelled(names)) };
-        let Some(inputs) = record::publication_inputs(repo, current, current) else {
+        let Some(inputs) = state::publication_inputs(repo, current, current) else {
             let error = CommandError::usage(
                 "the labels of clusters are not known: the source of the current state is not in this clone",
             );

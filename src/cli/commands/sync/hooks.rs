@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use tracing::{error, info, warn};
 
-use super::facts::{FactsSource, read_own_file};
 use super::link::{Following, PacedLink};
+use super::reporting::{FactsSource, read_own_file};
 use crate::flags::telemetry::Telemetry;
 use berth_base::model::status::{Problem, Suspension};
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};

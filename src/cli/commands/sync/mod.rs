@@ -1,6 +1,5 @@
 //! `berth sync`: the member syncer.
 
-mod facts;
 mod hooks;
 mod link;
 pub(super) mod reporting;
@@ -18,7 +17,7 @@ use clap_complete::engine::ArgValueCandidates;
 use crate::flags::applier::{ApplierArgs, revisions};
 use crate::flags::registry::RegistryArgs;
 use crate::flags::remote::RemoteArgs;
-use crate::flags::{logging, names, repo};
+use crate::flags::{fleet, names, telemetry};
 use crate::output::results::Format;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -37,10 +36,9 @@ use berth_member::sync::sync_loop::{Config, Syncer};
 use berth_member::sync::sync_metrics::SyncMeter;
 use berth_member::sync::wakeups::Wakeups;
 use berth_member::sync::{Options, SyncError, until_idle};
-use facts::FactsArgs;
 use hooks::{MemberHooks, RoundLog};
 use link::{FollowArgs, Following, PacedLink};
-use reporting::ReportingArgs;
+use reporting::{FactsArgs, ReportingArgs};
 use result::{OnceResult, PushedReport, SOME, tell_waits};
 use target::{KubeArgs, Place, place};
 use teardown::TeardownArgs;
@@ -97,7 +95,7 @@ pub(crate) struct SyncArgs {
     #[command(flatten)]
     teardown: TeardownArgs,
     #[command(flatten)]
-    log: logging::LogArgs,
+    log: telemetry::LogArgs,
     #[command(flatten)]
     remote: RemoteArgs,
     #[command(flatten)]
@@ -188,7 +186,7 @@ pub(crate) fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     let cancel = Cancel::default();
     let mut member = Member::open(args, &cancel)?;
     if !args.once && !args.dry_run {
-        let _logging = logging::start(&args.log, verbose, ui);
+        let _logging = telemetry::start_logs(&args.log, verbose, ui);
         info!(cluster = args.cluster, place = %args.target, "syncing");
         if args.remote.is_given() && !args.remote.is_registry() {
             args.remote.log_sandbox();
@@ -217,7 +215,7 @@ struct Member {
 impl Member {
     fn open(args: &SyncArgs, cancel: &Cancel) -> Result<Member, CommandError> {
         let link = open_link(args, cancel)?;
-        let local = || args.repo.clone().unwrap_or_else(repo::here_or_above);
+        let local = || args.repo.clone().unwrap_or_else(fleet::here_or_above);
         let repo = Repo::open(link.as_ref().map_or_else(local, |link| link.path().to_owned()))?;
         let target = args.open_target(repo.path())?;
         let config = Config {

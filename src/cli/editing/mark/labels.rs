@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::change::{Change, Outcome, What};
+use super::{Change, Outcome, What};
 use berth_base::edit::{Found, Step};
 use berth_base::meta::names::{is_label_key, is_label_value};
 use berth_base::yaml::Node;

@@ -1,10 +1,8 @@
 //! Shared by `berth label`, `taint` and `cordon`: selects clusters, finds the documents that describe them, and makes
-//! all edits or none.
+//! all edits or none. Changes values of a document that describes a cluster, and nothing else in its text.
 //!
-//! - [`labels`], [`taints`]: parse command-line words and find changes of a document. [`change`]: applies changes to
-//!   text.
+//! - [`labels`], [`taints`]: parse command-line words and find changes of a document.
 
-pub mod change;
 pub mod labels;
 pub mod taints;
 #[cfg(test)]
@@ -14,20 +12,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
+use serde_json::Value as Json;
 
 use super::working_tree::{Edit, WorkingTree, refused, would_be_faulty};
-use crate::flags::repo::RepoArg;
+use crate::flags::fleet::RepoArg;
 use crate::output::changes::coloured;
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome as Ended};
 use berth_base::diag::did_you_mean;
-use berth_base::edit::Found;
+use berth_base::edit::{self, EditError, Found, Step};
 use berth_base::meta::parse_requirements;
 use berth_base::text::counted;
 use berth_engine::dialects::{ClusterKind, cluster_kinds};
 use berth_engine::plan::Counts;
-use change::Outcome;
 
 /// The clusters to edit, and the output
 #[derive(Clone, Debug, clap::Args)]
@@ -93,8 +91,7 @@ pub fn mark(
             Some(text) => text,
             None => tree.text(file)?,
         };
-        let text =
-            change::apply(text, found, &outcome.changes).map_err(|error| refused(file, found, &error))?;
+        let text = apply(text, found, &outcome.changes).map_err(|error| refused(file, found, &error))?;
         texts.insert(file, text);
     }
     let edits: Vec<Edit> =
@@ -275,4 +272,44 @@ fn in_words(counts: Counts) -> Option<String> {
     let words: Vec<String> =
         sorts.map(|(verb, count)| format!("{verb} {}", counted(count, "object"))).collect();
     (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// A change of one value of the document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub path: Vec<Step>,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    Set(Json),
+    Append(Json),
+    /// Removes the value, and parents that an insertion would have created.
+    Remove,
+}
+
+/// The changes of a document, and notes about requests that are already fulfilled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// In an order that keeps indexes valid.
+    pub changes: Vec<Change>,
+    /// The descriptions of the changes.
+    pub said: Vec<String>,
+    /// The requests that were already fulfilled.
+    pub notes: Vec<String>,
+}
+
+/// Applies the changes to the text of the document's file.
+pub fn apply(text: &str, found: &Found, changes: &[Change]) -> Result<String, EditError> {
+    let mut text = text.to_owned();
+    for Change { path, what } in changes {
+        let path = found.path_to(path);
+        text = match what {
+            What::Set(value) => edit::set(&text, found.document, &path, value),
+            What::Append(value) => edit::insert(&text, found.document, &path, value),
+            What::Remove => edit::undo_insert(&text, found.document, &path),
+        }?;
+    }
+    Ok(text)
 }

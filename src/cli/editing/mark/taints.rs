@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::change::{Change, Outcome, What};
+use super::{Change, Outcome, What};
 use berth_base::edit::{Found, Step};
 use berth_base::meta::names::is_label_key;
 use berth_base::yaml::Node;

@@ -1,8 +1,7 @@
 use proptest::prelude::*;
 
-use super::change::apply;
-use super::taints::TaintList;
-use super::{labels, taints};
+use super::taints::{self, TaintList};
+use super::{apply, labels};
 use berth_base::edit::{Found, objects};
 
 const SINCE: &str = "2026-01-31T12:00:00Z";

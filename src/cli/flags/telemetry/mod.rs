@@ -1,25 +1,29 @@
-//! Exports the metrics and work of a running command: on a page for Prometheus, and to an OpenTelemetry collector, if
-//! requested.
+//! The metrics, work and logs of a running command. Exports the metrics and work on a page for Prometheus, and to an
+//! OpenTelemetry collector, if requested. Logs go to stderr, plain for people, JSON for machines.
 //!
-//! [`spans`]: converts passes and rounds, with their steps. [`sender`]: the thread that sends, so that no work waits.
+//! [`export`]: converts passes and rounds to spans, with their steps, and the thread that sends, so that no work waits.
 
-mod sender;
-mod spans;
+mod export;
 
+use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::PoisonError;
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::time::{Duration, SystemTime};
 
 use tracing::{info, warn};
+use tracing_subscriber::EnvFilter;
 
+use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
+use crate::process::shell::{Environment, Stream};
 use berth_base::progress::Progress;
 use berth_hub::daemon::PassEnd;
-use berth_member::sync::sync_loop::Sync;
+use berth_member::sync::sync_loop;
 use berth_telemetry::Page;
 use berth_telemetry::otlp::{Collector, CollectorSettingError, Span};
-use sender::Sender;
+use export::Sender;
 
 /// The number of traces that may wait for the thread. Further ones are dropped and counted.
 const MOST_WAITING: usize = 64;
@@ -144,7 +148,7 @@ pub(crate) struct Telemetry {
     progress: Progress,
     queue: Option<SyncSender<Vec<Span>>>,
     ended: Receiver<()>,
-    lost: sender::Lost,
+    lost: export::Lost,
 }
 
 impl Telemetry {
@@ -156,16 +160,16 @@ impl Telemetry {
     /// Sends a pass, except a look that found nothing to do.
     pub fn passed(&self, end: PassEnd<'_>, took: Duration) {
         let beginnings = self.progress.take_beginnings();
-        if let Some(end) = spans::of_pass(end) {
-            self.send(spans::trace(end, &beginnings, took, SystemTime::now()));
+        if let Some(end) = export::of_pass(end) {
+            self.send(export::trace(end, &beginnings, took, SystemTime::now()));
         }
     }
 
     /// Sends a member's round, if it changed or reported something.
-    pub fn synced(&self, round: &Sync, took: Duration) {
+    pub fn synced(&self, round: &sync_loop::Sync, took: Duration) {
         let beginnings = self.progress.take_beginnings();
-        if let Some(end) = spans::of_round(round) {
-            self.send(spans::trace(end, &beginnings, took, SystemTime::now()));
+        if let Some(end) = export::of_round(round) {
+            self.send(export::trace(end, &beginnings, took, SystemTime::now()));
         }
     }
 
@@ -223,6 +227,69 @@ impl MetricsArgs {
             info!(%address, "serving /metrics, /healthz and /readyz");
         }
         Ok((Some(meter), telemetry))
+    }
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct LogArgs {
+    /// Format of log lines
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "auto", env = "BERTH_LOG_FORMAT")]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum LogFormat {
+    /// Text on a terminal, JSON elsewhere
+    Auto,
+    Text,
+    Json,
+}
+
+/// Starts logging. `BERTH_LOG` overrides what is logged, in tracing's filter language.
+pub fn start_logs(args: &LogArgs, verbose: u8, ui: &Ui) -> Logging {
+    let level = match verbose {
+        // kube's client logs nothing, because berth reports each failed request itself, once.
+        0 => "berth=info,warn,kube_client=off",
+        1 => "berth=debug,info",
+        _ => "trace",
+    };
+    let named =
+        ui.environment().get("BERTH_LOG").and_then(|filter| EnvFilter::try_new(filter.to_str()?).ok());
+    let filter = named.unwrap_or_else(|| EnvFilter::new(level));
+    let terminal = ui.streams().err_is_terminal;
+    let json = args.log_format == LogFormat::Json || (args.log_format == LogFormat::Auto && !terminal);
+    let err = ui.streams().err.clone();
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(move || Lines(err.clone()))
+        .with_ansi(ui.colours() && terminal);
+    let lines: Box<dyn tracing::Subscriber + Send + Sync> =
+        if json { Box::new(builder.json().flatten_event(true).finish()) } else { Box::new(builder.finish()) };
+    match ui.environment() {
+        // A second start in one process has no effect.
+        Environment::Process => {
+            let _ = tracing::subscriber::set_global_default(lines);
+            Logging(None)
+        }
+        Environment::Given(_) => Logging(Some(tracing::subscriber::set_default(lines))),
+    }
+}
+
+/// Logs until it is dropped, unless the process logs already.
+#[must_use]
+#[derive(Debug)]
+pub struct Logging(#[expect(dead_code, reason = "it is dropped")] Option<tracing::subscriber::DefaultGuard>);
+
+/// The standard error of the command.
+struct Lines(Stream);
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).flush()
     }
 }
 

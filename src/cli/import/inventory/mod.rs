@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Gathered, Importer, Options, clean, take};
+use super::{Gathered, Importer, Options, objects, take};
 use berth_engine::dialects::inventory::{GROUP, KIND, VERSION};
 use berth_member::live::{Host, LiveError, Query, Resource};
 
@@ -41,7 +41,7 @@ fn gather(host: &dyn Host, _: &Options) -> Result<Gathered, LiveError> {
     for (name, mut profiles) in by_name(profiles) {
         // A profile that stays comes before one that is being deleted.
         profiles.sort_by_key(|profile| {
-            (clean::is_deleting(profile), text(profile, "/metadata/namespace").to_owned())
+            (objects::is_deleting(profile), text(profile, "/metadata/namespace").to_owned())
         });
         let mut profiles = profiles.into_iter();
         let Some(first) = profiles.next() else { continue };
@@ -87,7 +87,7 @@ fn cleaned(profile: &mut Json) {
     let properties = profile.pointer("/status/properties").and_then(Json::as_array);
     let properties: Vec<Json> = properties.into_iter().flatten().map(of_property).collect();
     let version = profile.pointer("/status/version").filter(|version| !version.is_null()).cloned();
-    clean::object(profile);
+    objects::object(profile);
     let mut status = Map::new();
     status.extend(version.map(|version| ("version".to_owned(), version)));
     if !properties.is_empty() {

@@ -1,24 +1,24 @@
-//! Imports a KubeFed host cluster: its objects, ready to commit, and the present clusters of each Federated object.
+//! Imports a KubeFed host cluster: its objects, ready to commit, and the present clusters of each Federated object:
+//! from `status.clusters`, and their replicas from its overrides.
 //!
 //! The settings, the type configs and the clusters are read first: they define the Federated types, and the scope of
 //! the control plane.
 //!
-//! - [`placed`]: reads a Federated object's clusters from its status. [`settle`]: removes the replica scheduler's
-//!   fields from Federated objects. [`tidy`]: converts each kind for its file.
+//! - [`tidy`]: converts each kind for its file, and removes the replica scheduler's fields from Federated objects.
 
-mod placed;
-mod settle;
 #[cfg(test)]
 mod tests;
 mod tidy;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value as Json;
 
-use super::{Gathered, Importer, Options, clean, key_of, some_of, take};
+use super::{Gathered, Importer, Options, Placed, Standing, key_of, objects, some_of, take};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_member::live::{Host, LiveError, Query, Resource};
+use tidy::REPLICAS;
+
 pub(super) use tidy::namespace as plain_namespace;
 
 pub(crate) const IMPORTER: Importer = Importer {
@@ -30,7 +30,7 @@ pub(crate) const IMPORTER: Importer = Importer {
     examples: "Example:\n  berth import kubefed --context host --out fleet\n  berth import kubefed --kubeconfig host.yaml --out fleet --repo fleet --no-secrets",
     namespace: Some(USUAL_NAMESPACE),
     gather,
-    settle: settle::settle,
+    settle: tidy::settle,
 };
 
 /// The default namespace of KubeFed's own objects.
@@ -67,7 +67,7 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
     }
     let answers = host.list(&queries);
     for object in settings.into_iter().chain(configs) {
-        take(&mut gathered, object, clean::object);
+        take(&mut gathered, object, objects::object);
     }
     for cluster in clusters {
         take_cluster(&mut gathered, cluster);
@@ -80,7 +80,7 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
                     match federated {
                         Some(federated) => take_federated(&mut gathered, federated, object, options),
                         None => {
-                            take(&mut gathered, object, clean::object);
+                            take(&mut gathered, object, objects::object);
                         }
                     }
                 }
@@ -233,7 +233,7 @@ fn take_federated(gathered: &mut Gathered, federated: &Federated, object: Json, 
         return gathered
             .warn(message, Some("the copies in members stay unchanged, and berth does not manage them"));
     }
-    let placed = placed::placed(&object);
+    let placed = placed(&object);
     if take(gathered, object, tidy::federated) {
         gathered.placed.insert(key, placed);
         gathered.secrets += usize::from(secret);
@@ -242,7 +242,7 @@ fn take_federated(gathered: &mut Gathered, federated: &Federated, object: Json, 
 
 fn take_cluster(gathered: &mut Gathered, cluster: Json) {
     let name = text(&cluster, "/metadata/name").to_owned();
-    if !clean::is_deleting(&cluster) && !tidy::is_ready(&cluster) {
+    if !objects::is_deleting(&cluster) && !tidy::is_ready(&cluster) {
         let message = format!("cluster `{name}` is not ready on the host, and its file carries that status");
         let hint = "remove `status` from the file, or wait for the member's first status, which replaces it";
         gathered.warn(message, Some(hint));
@@ -278,4 +278,40 @@ fn take_namespaces(host: &dyn Host, options: &Options, gathered: &mut Gathered) 
         None => {}
     }
     Ok(())
+}
+
+/// States in which the member has no object of KubeFed's.
+const ABSENT: [&str; 4] = ["AlreadyExists", "CreationFailed", "CreationTimedOut", "ManagedLabelFalse"];
+
+/// States of an object that is being removed and still has its former form.
+const LEAVING: [&str; 5] =
+    ["DeletionFailed", "DeletionTimedOut", "LabelRemovalFailed", "LabelRemovalTimedOut", "WaitingForRemoval"];
+
+fn placed(object: &Json) -> Placed {
+    let clusters = list(object, "/status/clusters").iter().filter_map(|entry| {
+        let word = entry.get("status").and_then(Json::as_str).unwrap_or_default();
+        Some((entry.get("name")?.as_str()?.to_owned(), standing(word)))
+    });
+    Placed { clusters: clusters.collect(), replicas: replicas(object), ..Placed::default() }
+}
+
+fn standing(word: &str) -> Standing {
+    let there = !ABSENT.contains(&word);
+    let doubtful = there && !word.is_empty() && !LEAVING.contains(&word);
+    Standing { there, doubtful, word: word.to_owned() }
+}
+
+fn replicas(object: &Json) -> BTreeMap<String, i64> {
+    let of_entry = |entry: &Json| {
+        let cluster = entry.get("clusterName")?.as_str()?;
+        let operations = entry.get("clusterOverrides")?.as_array()?;
+        let ours =
+            operations.iter().rev().find(|one| one.get("path").and_then(Json::as_str) == Some(REPLICAS))?;
+        Some((cluster.to_owned(), ours.get("value")?.as_i64()?))
+    };
+    list(object, "/spec/overrides").iter().filter_map(of_entry).collect()
+}
+
+fn list<'a>(object: &'a Json, pointer: &str) -> &'a [Json] {
+    object.pointer(pointer).and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default()
 }

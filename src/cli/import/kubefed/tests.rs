@@ -2,8 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::{IMPORTER, plural_of, settle, tidy};
-use crate::import::{Gathered, Options, layout};
+use super::{IMPORTER, plural_of, tidy};
+use crate::import::{Gathered, Options, objects};
 use berth_base::model::Key;
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::load::{self, History};
@@ -123,10 +123,10 @@ fn preference(kind: &str) -> Json {
 
 fn settled(host: &Fake) -> Json {
     let mut gathered = gather(host);
-    let files = layout::files(&gathered.objects);
+    let files = objects::files(&gathered.objects);
     let files = files.iter().map(|(path, text)| SourceFile::new(path.as_str(), text.as_bytes()));
     let tree = SourceTree { files: files.collect(), ..SourceTree::default() };
-    settle::settle(&mut gathered, &load::load(&tree, History::None).fleet);
+    tidy::settle(&mut gathered, &load::load(&tree, History::None).fleet);
     gathered.objects[&Key::new("types.kubefed.io", "FederatedDeployment", "shop", "web")]["spec"].clone()
 }
 

@@ -1,19 +1,17 @@
 //! Imports a KubeFleet hub: its objects and those that its placements select, ready to commit, and the present
-//! clusters of each placement.
+//! clusters of each placement, from its bindings and its status. Each kind of object is converted for its file, with the
+//! same meaning for berth as for the hub.
 //!
-//! - [`wanted`]: queries for the objects that placements select. [`placed`]: reads the first decisions from bindings.
-//! - [`tidy`]: converts each object for its file.
+//! - [`wanted`]: queries for the objects that placements select.
 
-mod placed;
 #[cfg(test)]
 mod tests;
-mod tidy;
 mod wanted;
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
-use super::{Gathered, Importer, Options, clean, key_of, some_of, take};
-use berth_base::model::Fleet;
+use super::{Gathered, Importer, Options, Placed, Standing, key_of, kubefed, objects, some_of, take};
+use berth_base::model::{Fleet, Key};
 use berth_member::live::{Host, LiveError, Query, Resource};
 use wanted::Wanted;
 
@@ -76,11 +74,11 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
                 placements.push(object.clone());
                 take_placement(&mut gathered, object);
             }
-            _ => _ = take(&mut gathered, object, clean::object),
+            _ => _ = take(&mut gathered, object, objects::object),
         }
     }
     for binding in bindings.into_iter().flatten() {
-        placed::bind(&mut gathered, &binding);
+        bind(&mut gathered, &binding);
     }
     take_selected(host, options, &placements, &mut gathered)?;
     Ok(gathered)
@@ -134,20 +132,20 @@ fn ask(host: &dyn Host, queries: &[Query], gathered: &mut Gathered) -> Result<Ve
 
 fn take_cluster(gathered: &mut Gathered, cluster: Json) {
     let name = cluster.pointer("/metadata/name").and_then(Json::as_str).unwrap_or_default();
-    if !clean::is_deleting(&cluster) && !tidy::is_fit(&cluster) {
+    if !objects::is_deleting(&cluster) && !is_fit(&cluster) {
         let message = format!(
             "cluster `{name}` has not joined or is not healthy on the hub, and its file does not show that"
         );
         gathered.warn(message, Some("to keep new placements off it, taint it"));
     }
-    take(gathered, cluster, tidy::cluster);
+    take(gathered, cluster, tidy_cluster);
 }
 
 fn take_placement(gathered: &mut Gathered, placement: Json) {
-    if let Some(key) = key_of(&placement).filter(|_| !clean::is_deleting(&placement)) {
-        gathered.placed.insert(key, placed::placed(&placement));
+    if let Some(key) = key_of(&placement).filter(|_| !objects::is_deleting(&placement)) {
+        gathered.placed.insert(key, placed(&placement));
     }
-    take(gathered, placement, clean::object);
+    take(gathered, placement, objects::object);
 }
 
 /// Takes the objects that the placements select, because the repository replaces the hub for these too.
@@ -176,7 +174,7 @@ fn take_selected(
             continue;
         }
         let before = gathered.objects.len();
-        take(gathered, object, tidy::selected);
+        take(gathered, object, tidy_selected);
         gathered.secrets += if is_secret { gathered.objects.len() - before } else { 0 };
     }
     if left_out > 0 {
@@ -184,4 +182,127 @@ fn take_selected(
         gathered.warn(message, Some("the copies in members stay unchanged, and berth does not manage them"));
     }
     Ok(())
+}
+
+/// The label that names a binding's placement.
+const PARENT: &str = "/metadata/labels/kubernetes-fleet.io~1parent-CRP";
+
+/// Condition names of older hubs → the current names.
+const OLD_NAMES: [(&str, &str); 6] = [
+    ("ClusterResourcePlacementSynchronized", "WorkSynchronized"),
+    ("ResourceApplied", "Applied"),
+    ("ResourceScheduled", "Scheduled"),
+    ("ResourcesApplied", "Applied"),
+    ("SynchronizeSucceeded", "WorkSynchronized"),
+    ("WorkSynchronizeSucceeded", "WorkSynchronized"),
+];
+
+/// Conditions of a cluster that are False if a member may have other objects than the hub's.
+const TELLING: [&str; 3] = ["Overridden", "WorkSynchronized", "Applied"];
+
+/// Returns the current name of a condition, with or without its kind's prefix.
+fn condition_name(name: &str) -> &str {
+    let known = |name: &str| OLD_NAMES.iter().find(|(old, _)| *old == name).map(|(_, new)| *new);
+    let bare = name.strip_prefix("ClusterResourcePlacement").or(name.strip_prefix("ResourcePlacement"));
+    known(name).or_else(|| bare.map(|bare| known(bare).unwrap_or(bare))).unwrap_or(name)
+}
+
+/// Returns the clusters with problems in the placement's status. Bindings name the other clusters.
+fn placed(placement: &Json) -> Placed {
+    let statuses = placement.pointer("/status/placementStatuses").and_then(Json::as_array);
+    let mut placed = Placed::default();
+    for status in statuses.into_iter().flatten() {
+        let Some(cluster) = status["clusterName"].as_str() else { continue };
+        let conditions = status["conditions"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let bad = conditions.iter().find(|one| {
+            one["status"] == "False"
+                && TELLING.contains(&condition_name(one["type"].as_str().unwrap_or_default()))
+        });
+        if let Some(bad) = bad {
+            let word = bad["reason"].as_str().unwrap_or_default().to_owned();
+            // The object counts as missing until a binding shows otherwise.
+            placed.clusters.insert(cluster.to_owned(), Standing { there: false, doubtful: false, word });
+        }
+    }
+    placed
+}
+
+/// Adds a binding's cluster to its placement.
+fn bind(gathered: &mut Gathered, binding: &Json) {
+    let text = |pointer: &str| binding.pointer(pointer).and_then(Json::as_str).unwrap_or_default();
+    let (parent, cluster, state) = (text(PARENT), text("/spec/targetCluster"), text("/spec/state"));
+    let namespace = text("/metadata/namespace");
+    let kind = if namespace.is_empty() { "ClusterResourcePlacement" } else { "ResourcePlacement" };
+    let key = Key::new(PLACEMENTS, kind, namespace, parent);
+    if !gathered.placed.contains_key(&key) {
+        return;
+    }
+    if state == "Unscheduled" || objects::is_deleting(binding) {
+        let message = format!("the hub is removing {key} from `{cluster}`, so it is no longer placed there");
+        let hint = "objects that the hub has not removed by the time it is shut down stay there, unmanaged";
+        return gathered.warn(message, Some(hint));
+    }
+    let Some(placed) = gathered.placed.get_mut(&key) else { return };
+    let standing = placed.clusters.entry(cluster.to_owned()).or_insert_with(|| Standing {
+        there: true,
+        doubtful: state == "Scheduled",
+        word: if state == "Scheduled" { state.to_owned() } else { String::new() },
+    });
+    standing.there = true;
+    standing.doubtful |= !standing.word.is_empty();
+    if state == "Scheduled" {
+        placed.pending.insert(cluster.to_owned());
+    }
+    if let Some(scores) = binding.pointer("/spec/clusterDecision/clusterScore") {
+        let names = [("affinityScore", "affinityScore"), ("priorityScore", "topologySpreadScore")];
+        let score = |(theirs, ours): (&str, &str)| Some((ours.to_owned(), scores.get(theirs)?.as_i64()?));
+        let scores = names.into_iter().map(|names| score(names).unwrap_or((names.1.to_owned(), 0)));
+        placed.scores.insert(cluster.to_owned(), scores.collect());
+    }
+}
+
+/// Keeps the parts of a cluster that policies read. The agent's own status would be outdated in a file.
+fn tidy_cluster(object: &mut Json) {
+    let mut status = Map::new();
+    for key in ["properties", "resourceUsage"] {
+        let value = object.pointer(&format!("/status/{key}")).filter(|value| value.is_object());
+        status.extend(value.map(|value| (key.to_owned(), value.clone())));
+    }
+    if let Some(usage) = status.get_mut("resourceUsage").and_then(Json::as_object_mut) {
+        usage.remove("observationTime");
+    }
+    let properties = status.get_mut("properties").and_then(Json::as_object_mut);
+    for property in properties.into_iter().flat_map(Map::values_mut).filter_map(Json::as_object_mut) {
+        property.remove("observationTime");
+    }
+    objects::object(object);
+    if let (Some(fields), false) = (object.as_object_mut(), status.is_empty()) {
+        fields.insert("status".to_owned(), status.into());
+    }
+}
+
+/// Reports whether the hub would place new work there: the agent has joined and is not unhealthy.
+fn is_fit(cluster: &Json) -> bool {
+    let agents = cluster.pointer("/status/agentStatus").and_then(Json::as_array);
+    let agent = agents.into_iter().flatten().find(|agent| agent["type"] == "MemberAgent");
+    let conditions = agent.and_then(|agent| agent["conditions"].as_array());
+    let is = |kind: &str| {
+        conditions.into_iter().flatten().any(|one| one["type"] == kind && one["status"] == "True")
+    };
+    is("Joined") && is("Healthy")
+}
+
+/// Cleans an object that placements select from the hub's additions.
+fn tidy_selected(object: &mut Json) {
+    let is = |kind: &str| object["kind"] == kind && object["apiVersion"] == "v1";
+    if is("Namespace") {
+        return kubefed::plain_namespace(object);
+    }
+    let is_service = is("Service");
+    objects::object(object);
+    let spec = object.get_mut("spec").and_then(Json::as_object_mut).filter(|_| is_service);
+    if let Some(spec) = spec.filter(|spec| spec.get("clusterIP").and_then(Json::as_str) != Some("None")) {
+        spec.remove("clusterIP");
+        spec.remove("clusterIPs");
+    }
 }

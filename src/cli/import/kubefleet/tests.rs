@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::IMPORTER;
-use crate::import::{Gathered, Options, layout};
+use super::{IMPORTER, condition_name};
+use crate::import::{Gathered, Options, objects};
 use berth_base::model::Key;
 use berth_member::live::{Host, LiveError, Query, Resource};
 
@@ -130,7 +130,7 @@ fn what_is_selected_comes_along_and_nothing_else() {
         ),
         ("clusterroles", vec![role("viewer"), role("admin")]),
     ]);
-    let files = layout::files(&gathered.objects);
+    let files = objects::files(&gathered.objects);
     let paths: Vec<_> = files.keys().map(String::as_str).collect();
     assert_eq!(
         paths,
@@ -160,10 +160,24 @@ fn a_member_keeps_what_policies_measure_and_no_word_of_its_agent() {
         },
     });
     let gathered = gather(vec![("memberclusters", vec![member])]);
-    let file = &layout::files(&gathered.objects)["clusters/a.yaml"];
+    let file = &objects::files(&gathered.objects)["clusters/a.yaml"];
     assert!(file.contains("node-count") && file.contains("cpu: \"4\""), "{file}");
     for gone in ["conditions", "agentStatus", "observationTime", "finalizers"] {
         assert!(!file.contains(gone), "{file}");
     }
     assert!(gathered.diagnostics.iter().any(|one| one.message.contains("not healthy")));
+}
+
+#[test]
+fn old_names_of_conditions_are_known() {
+    for (name, today) in [
+        ("ClusterResourcePlacementSynchronized", "WorkSynchronized"),
+        ("ClusterResourcePlacementApplied", "Applied"),
+        ("ResourcePlacementScheduled", "Scheduled"),
+        ("ResourceScheduled", "Scheduled"),
+        ("WorkSynchronizeSucceeded", "WorkSynchronized"),
+        ("Available", "Available"),
+    ] {
+        assert_eq!(condition_name(name), today, "{name}");
+    }
 }

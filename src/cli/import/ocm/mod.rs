@@ -1,22 +1,21 @@
-//! Imports an Open Cluster Management hub: its objects, ready to commit, and the present clusters of each placement.
+//! Imports an Open Cluster Management hub: its objects, ready to commit, and the present clusters of each placement:
+//! from PlacementDecisions, and those of a ManifestWorkReplicaSet from its ManifestWorks, with the state of each work.
 //!
-//! - [`placed`]: reads the first decisions from PlacementDecisions and ManifestWorks. [`tidy`]: converts each object
-//!   for its file. [`works`]: distinguishes the ManifestWorks that people wrote from those that a hub made.
+//! - [`tidy`]: converts each object for its file, and distinguishes the ManifestWorks that people wrote from those that a
+//!   hub made.
 //!
 //! Secrets are never read, nor are the objects with which a cluster joined.
 
-mod placed;
 #[cfg(test)]
 mod tests;
 mod tidy;
-mod works;
 
 use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-use super::{Gathered, Importer, Options, clean, key_of, some_of, take};
-use berth_base::model::{Fleet, Key};
+use super::{Gathered, Importer, Options, Standing, key_of, objects, some_of, take};
+use berth_base::model::{Fleet, Group, Key};
 use berth_member::live::{Host, LiveError, Query, Resource};
 
 pub(crate) const IMPORTER: Importer = Importer {
@@ -64,12 +63,12 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
     for set in sets.into_iter().filter(|set| !tidy::is_kept_by_the_hub(set)) {
         take(&mut gathered, set, tidy::set);
     }
-    bindings.into_iter().for_each(|binding| _ = take(&mut gathered, binding, clean::object));
+    bindings.into_iter().for_each(|binding| _ = take(&mut gathered, binding, objects::object));
     scores.into_iter().for_each(|score| _ = take(&mut gathered, score, tidy::score));
     for placement in placements {
-        take_placed(&mut gathered, placement, clean::object);
+        take_placed(&mut gathered, placement, objects::object);
     }
-    decisions.iter().for_each(|decision| placed::decide(&mut gathered, decision));
+    decisions.iter().for_each(|decision| decide(&mut gathered, decision));
     take_works(replica_sets, works, options, &mut gathered);
     Ok(gathered)
 }
@@ -105,7 +104,7 @@ fn ask(host: &dyn Host, gathered: &mut Gathered) -> Result<[Vec<Json>; ASKED.len
 }
 
 fn warn_of_cluster(gathered: &mut Gathered, cluster: &Json) {
-    if clean::is_deleting(cluster) {
+    if objects::is_deleting(cluster) {
         return;
     }
     let name = cluster.pointer("/metadata/name").and_then(Json::as_str).unwrap_or_default();
@@ -132,7 +131,7 @@ fn warn_of_cluster(gathered: &mut Gathered, cluster: &Json) {
 
 /// Takes an object with a placement. It has no cluster until another object names one.
 fn take_placed(gathered: &mut Gathered, object: Json, clean: fn(&mut Json)) -> Option<Key> {
-    let key = key_of(&object).filter(|_| !clean::is_deleting(&object));
+    let key = key_of(&object).filter(|_| !objects::is_deleting(&object));
     take(gathered, object, clean);
     gathered.placed.entry(key.clone()?).or_default();
     key
@@ -144,27 +143,27 @@ fn take_works(replica_sets: Vec<Json>, works: Vec<Json>, options: &Options, gath
     for mut set in replica_sets {
         // The hub's works still contain the Secrets.
         let template = set["spec"]["manifestWorkTemplate"].clone();
-        left_out += works::settle_secrets(&mut set, "/spec/manifestWorkTemplate/workload", options, gathered);
-        if !works::has_manifests(&set, "/spec/manifestWorkTemplate/workload") {
+        left_out += tidy::settle_secrets(&mut set, "/spec/manifestWorkTemplate/workload", options, gathered);
+        if !tidy::has_manifests(&set, "/spec/manifestWorkTemplate/workload") {
             continue;
         }
-        if let Some(key) = take_placed(gathered, set, clean::object) {
+        if let Some(key) = take_placed(gathered, set, objects::object) {
             templates.push((key, template));
         }
     }
     let (mut made, mut bootstrap): (BTreeSet<String>, BTreeSet<String>) = Default::default();
     for mut work in works {
         let name = key_of(&work).map(|key| key.to_string()).unwrap_or_default();
-        match works::origin(&work) {
-            works::Origin::ReplicaSet(key) => placed::work(gathered, &key, &work, &templates),
-            works::Origin::Hub => _ = made.insert(name),
-            works::Origin::Joining => _ = bootstrap.insert(name),
-            works::Origin::People => {
-                left_out += works::settle_secrets(&mut work, "/spec/workload", options, gathered);
-                if works::has_manifests(&work, "/spec/workload") {
-                    let standing = placed::standing(&work);
+        match tidy::origin(&work) {
+            tidy::Origin::ReplicaSet(key) => place_work(gathered, &key, &work, &templates),
+            tidy::Origin::Hub => _ = made.insert(name),
+            tidy::Origin::Joining => _ = bootstrap.insert(name),
+            tidy::Origin::People => {
+                left_out += tidy::settle_secrets(&mut work, "/spec/workload", options, gathered);
+                if tidy::has_manifests(&work, "/spec/workload") {
+                    let standing = standing(&work);
                     let cluster = work["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
-                    if let Some(key) = take_placed(gathered, work, clean::object) {
+                    if let Some(key) = take_placed(gathered, work, objects::object) {
                         let placed = gathered.placed.entry(key).or_default();
                         placed.clusters.insert(cluster, standing);
                     }
@@ -172,7 +171,7 @@ fn take_works(replica_sets: Vec<Json>, works: Vec<Json>, options: &Options, gath
             }
         }
     }
-    placed::wait_for_works(gathered);
+    wait_for_works(gathered);
     if left_out > 0 {
         let message = format!(
             "no Secret was imported (--no-secrets); {left_out} are in the manifests of \
@@ -184,6 +183,95 @@ fn take_works(replica_sets: Vec<Json>, works: Vec<Json>, options: &Options, gath
         if !works.is_empty() {
             let message = format!("not imported, because {why}: {}", some_of(works));
             gathered.warn(message, Some("the copies in members stay there, unmanaged by berth"));
+        }
+    }
+}
+
+/// The label that names a decision's placement, as its owner reference does.
+const PLACEMENT: &str = "cluster.open-cluster-management.io/placement";
+const GROUP_INDEX: &str = "cluster.open-cluster-management.io/decision-group-index";
+const GROUP_NAME: &str = "cluster.open-cluster-management.io/decision-group-name";
+
+/// The state of a work whose manifests are not those of its set's template.
+const OUTDATED: &str = "an earlier version";
+
+/// Adds a decision's clusters to its placement, which may have several decisions.
+fn decide(gathered: &mut Gathered, decision: &Json) {
+    let metadata = &decision["metadata"];
+    let label = |key: &str| metadata["labels"][key].as_str();
+    let owners = metadata["ownerReferences"].as_array();
+    let owner = owners.into_iter().flatten().find(|owner| owner["kind"] == "Placement");
+    let placement = label(PLACEMENT).or_else(|| owner.and_then(|owner| owner["name"].as_str()));
+    let namespace = metadata["namespace"].as_str().unwrap_or_default();
+    let Some(placement) = placement.filter(|_| !objects::is_deleting(decision)) else { return };
+    let Some(placed) = gathered.placed.get_mut(&Key::new(CLUSTERS, "Placement", namespace, placement)) else {
+        return;
+    };
+    let index = label(GROUP_INDEX).and_then(|text| text.parse().ok()).unwrap_or_default();
+    let group = Group { index, name: label(GROUP_NAME).unwrap_or_default().to_owned() };
+    let decisions = decision.pointer("/status/decisions").and_then(Json::as_array);
+    for cluster in decisions.into_iter().flatten().filter_map(|one| one["clusterName"].as_str()) {
+        let well = Standing { there: true, doubtful: false, word: String::new() };
+        placed.clusters.insert(cluster.to_owned(), well);
+        placed.groups.insert(cluster.to_owned(), group.clone());
+    }
+}
+
+/// Returns the state of a work in its cluster, by the agent's records.
+fn standing(work: &Json) -> Standing {
+    let conditions = work.pointer("/status/conditions").and_then(Json::as_array);
+    let applied = conditions.into_iter().flatten().find(|one| one["type"] == "Applied");
+    let word = match applied {
+        Some(one) if one["status"] == "True" => String::new(),
+        Some(one) => {
+            one["reason"].as_str().filter(|reason| !reason.is_empty()).unwrap_or("Applied=False").to_owned()
+        }
+        None => "nothing yet".to_owned(),
+    };
+    Standing { there: true, doubtful: !word.is_empty(), word }
+}
+
+/// Adds a work's cluster to the set that made it. A cluster picked by two placements may have two works.
+fn place_work(gathered: &mut Gathered, set: &Key, work: &Json, templates: &[(Key, Json)]) {
+    let cluster = work["metadata"]["namespace"].as_str().unwrap_or_default();
+    if objects::is_deleting(work) || !gathered.placed.contains_key(set) {
+        let message = format!("the hub is removing {set} from `{cluster}`, so it is no longer placed there");
+        let hint = "objects that the hub has not removed by the time it is shut down stay there, unmanaged";
+        return gathered.warn(message, Some(hint));
+    }
+    let template = templates.iter().find(|(key, _)| key == set).map(|(_, template)| template);
+    let same = template.is_some_and(|template| template["workload"] == work["spec"]["workload"]);
+    let mut standing = standing(work);
+    if !same {
+        standing = Standing { doubtful: true, word: OUTDATED.to_owned(), ..standing };
+    }
+    let Some(placed) = gathered.placed.get_mut(set) else { return };
+    let known = placed.clusters.entry(cluster.to_owned()).or_insert_with(|| standing.clone());
+    if known.word.is_empty() {
+        *known = standing;
+    }
+}
+
+/// Marks the picked clusters without a work as pending: the rollout has not reached them.
+fn wait_for_works(gathered: &mut Gathered) {
+    let mut waiting = Vec::new();
+    for (key, object) in &gathered.objects {
+        if (&*key.group, &*key.kind) != (WORKS, "ManifestWorkReplicaSet") {
+            continue;
+        }
+        let refs = object.pointer("/spec/placementRefs").and_then(Json::as_array);
+        for name in refs.into_iter().flatten().filter_map(|one| one["name"].as_str()) {
+            let followed = gathered.placed.get(&Key::new(CLUSTERS, "Placement", &key.namespace, name));
+            let picked = followed.into_iter().flat_map(|placed| placed.clusters.keys());
+            waiting.extend(picked.map(|cluster| (key.clone(), cluster.clone())));
+        }
+    }
+    for (key, cluster) in waiting {
+        let Some(placed) = gathered.placed.get_mut(&key) else { continue };
+        if !placed.clusters.contains_key(&cluster) {
+            let standing = Standing { there: true, doubtful: false, word: "not rolled out".to_owned() };
+            placed.clusters.insert(cluster.clone(), standing);
+            placed.pending.insert(cluster);
         }
     }
 }

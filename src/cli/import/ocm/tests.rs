@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value as Json, json};
 
 use super::IMPORTER;
-use crate::import::{Gathered, Options, layout};
+use crate::import::{Gathered, Options, objects};
 use berth_base::model::Key;
 use berth_member::live::{Host, LiveError, Query, Resource};
 
@@ -138,7 +138,7 @@ fn works_are_input_unless_something_of_the_hub_made_them() {
     let standing = &with.placed[&key("ManifestWork", "oslo", "own")].clusters["oslo"];
     assert!(standing.there && standing.doubtful && standing.word == "nothing yet");
     let without = gather(vec![(("manifestworks", "v1"), works())], false);
-    let text = &layout::files(&without.objects)["namespaces/oslo/manifestwork/own.yaml"];
+    let text = &objects::files(&without.objects)["namespaces/oslo/manifestwork/own.yaml"];
     assert!(text.contains("ConfigMap") && !text.contains("Secret") && without.secrets == 0, "{text}");
 }
 
@@ -195,7 +195,7 @@ fn a_set_that_loses_its_secrets_is_no_earlier_version_on_its_clusters() {
     let without = gather(lists(), false);
     let placed = &without.placed[&key("ManifestWorkReplicaSet", "shop", "a")];
     assert!(!placed.clusters["c0"].doubtful, "{placed:?}");
-    let texts: String = layout::files(&without.objects).into_values().collect();
+    let texts: String = objects::files(&without.objects).into_values().collect();
     assert!(texts.contains("ConfigMap") && !texts.contains("Secret"), "{texts}");
     assert_eq!(gather(lists(), true).secrets, 2);
 }

@@ -18,10 +18,8 @@ use berth_engine::consequences::folded::{Consequence, Move, ObjectDetail, Replic
 use berth_engine::consequences::risks::Risk;
 use berth_engine::plan::Counts;
 
-use super::branches::TogetherForm;
-use super::policy::FindingForm;
 use super::reasons::Reasons;
-use super::rollouts::RolloutForm;
+use super::sections::{FindingForm, RolloutForm, TogetherForm};
 
 /// A plan's report as JSON.
 #[derive(Debug, Serialize)]

@@ -5,8 +5,8 @@
 
 use std::fmt::Write as _;
 
-use super::outline::{Line, Part};
-use super::{FLEET, LATER, PlanReport, branches, outline, policy, rollouts};
+use super::outline::{self, Line, Part};
+use super::{FLEET, LATER, PlanReport, sections};
 use crate::output::held::{MOST_ALONE, approvals_text, held_title, how_to_approve};
 use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Severity, harmless_line, harmless_lines};
@@ -74,7 +74,7 @@ fn head(report: &PlanReport<'_>) -> String {
 fn together_block(report: &PlanReport<'_>) -> String {
     let Some(together) = report.together else { return String::new() };
     let lines = report.together_lines(together);
-    let title = code(&cut(&branches::title(together)));
+    let title = code(&cut(&sections::together_title(together)));
     match lines.is_empty() {
         true => format!("\n{title}\n"),
         false => format!("\n{title}\n\n{}", block("diff", &diff_lines(&lines, LISTED))),
@@ -130,14 +130,14 @@ fn tail(report: &PlanReport<'_>) -> String {
     if !clusters.is_empty() {
         let _ = write!(text, "\n**{FLEET}**\n\n{}", block("diff", &diff_lines(&clusters, LISTED)));
     }
-    if let Some(title) = policy::title(report.policy) {
+    if let Some(title) = sections::policy_title(report.policy) {
         let _ = write!(text, "\n**{title}**\n");
-        let lines = diff_lines(&policy::lines(report.policy), 2 * LISTED);
+        let lines = diff_lines(&sections::policy_lines(report.policy), 2 * LISTED);
         if !lines.is_empty() {
             let _ = write!(text, "\n{}", block("diff", &lines));
         }
     }
-    for (heading, lines) in rollouts::parts(report.rollouts) {
+    for (heading, lines) in sections::rollout_parts(report.rollouts) {
         let _ = write!(text, "\n**{heading}**\n\n{}", block("diff", &diff_lines(&lines, LISTED)));
     }
     if !report.deadlines.is_empty() {

@@ -1,15 +1,14 @@
 //! The forms of a plan: text, JSON, Markdown for a comment, SARIF, and the forges' annotations.
+//!
+//! The title of a plan names problems first, then held workloads, then the effect of the change and its number of steps.
 
 mod annotations;
-pub(crate) mod branches;
 pub(crate) mod json;
 mod markdown;
 mod outline;
-pub(crate) mod policy;
 pub(crate) mod reasons;
-pub(crate) mod rollouts;
+pub(crate) mod sections;
 mod text;
-mod title;
 
 use std::fmt::Write as _;
 
@@ -18,17 +17,19 @@ use serde_json::Value as Json;
 use super::held::{FEW_ALONE, approvals_text, held_title, how_to_approve};
 use super::ui::{Tone, Ui};
 use crate::process::exit::CommandError;
-use berth_base::diag::{Diagnostic, Diagnostics, harmless_line};
+use berth_base::diag::{Diagnostic, Diagnostics, Severity, harmless_line};
 use berth_base::model::{Fleet, Key};
+use berth_base::text::{counted, some_of};
 use berth_engine::causes::Causes;
-use berth_engine::consequences::cluster_words::ClusterWords;
+use berth_engine::consequences::cluster_words::{ClusterWords, listed};
 use berth_engine::consequences::folded::FoldedPlan;
 use berth_engine::gate::{Deadline, Held};
-use berth_engine::plan::Plan;
+use berth_engine::plan::{Counts, Plan};
 use berth_hub::inputs::PolicyReport;
-use branches::Together;
-pub(crate) use markdown::failure as failure_markdown;
 use outline::{Line, Part, Sign};
+use sections::Together;
+
+pub(crate) use markdown::failure as failure_markdown;
 
 /// The heading of added and removed clusters.
 const FLEET: &str = "clusters that leave or join the fleet, as their ClusterProfiles in a hub cluster do";
@@ -56,7 +57,7 @@ pub(crate) struct PlanReport<'a> {
     pub held: &'a [Held],
     pub deadlines: &'a [Deadline],
     /// The rollouts that the change begins or affects.
-    pub rollouts: &'a [rollouts::Rollout],
+    pub rollouts: &'a [sections::Rollout],
     /// The reasons why `run` would publish nothing.
     pub refused: &'a [CommandError],
     pub policy: &'a PolicyReport,
@@ -91,7 +92,7 @@ impl PlanReport<'_> {
 
     /// Returns a title of one line: problems, held workloads, and the effect of the change.
     pub fn title(&self) -> String {
-        title::title(self)
+        title(self)
     }
 
     /// Returns the plan for a terminal, complete or as much as fits on a screen.
@@ -102,7 +103,7 @@ impl PlanReport<'_> {
         }
         let _ = writeln!(shown, "{}", text::wrapped(&self.title(), 0));
         if let Some(together) = self.together {
-            let title = text::wrapped(&branches::title(together), 0);
+            let title = text::wrapped(&sections::together_title(together), 0);
             let _ = writeln!(shown, "\n{}", ui.tint(&title, Tone::Strong));
             self.together_lines(together).iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
         }
@@ -125,11 +126,13 @@ impl PlanReport<'_> {
             let _ = writeln!(shown, "\n{}", ui.tint(&text::wrapped(FLEET, 0), Tone::Strong));
             clusters.iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
         }
-        if let Some(title) = policy::title(self.policy) {
+        if let Some(title) = sections::policy_title(self.policy) {
             let _ = writeln!(shown, "\n{}", ui.tint(&text::wrapped(&title, 0), Tone::Strong));
-            policy::lines(self.policy).iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
+            sections::policy_lines(self.policy)
+                .iter()
+                .for_each(|line| shown.push_str(&text::line_text(line, ui)));
         }
-        for (heading, lines) in rollouts::parts(self.rollouts) {
+        for (heading, lines) in sections::rollout_parts(self.rollouts) {
             let _ = writeln!(shown, "\n{}", ui.tint(heading, Tone::Strong));
             lines.iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
         }
@@ -144,7 +147,7 @@ impl PlanReport<'_> {
     }
 
     fn together_lines(&self, together: &Together) -> Vec<Line> {
-        branches::lines(together, &ClusterWords::of(self.fleet))
+        sections::together_lines(together, &ClusterWords::of(self.fleet))
     }
 
     fn held_text(&self, whole: bool, ui: &Ui) -> String {
@@ -193,4 +196,118 @@ impl Sign {
             Sign::More => ' ',
         }
     }
+}
+
+/// The number of names in a title.
+const NAMES: usize = 2;
+
+/// Returns the title in one line.
+fn title(report: &PlanReport<'_>) -> String {
+    let held = report.held.len();
+    let held = (held > 0).then(|| format!("{} held", counted(held, "workload")));
+    let effects: Vec<String> =
+        [changes(report), decisions(report), clusters(report), later(report)].into_iter().flatten().collect();
+    let effects = if effects.is_empty() { vec!["no changes".to_owned()] } else { effects };
+    let parts: Vec<String> =
+        faults(report).into_iter().chain(held).chain(effects).chain(earlier(report.earlier)).collect();
+    parts.join("; ")
+}
+
+/// Describes the errors, and the workloads that keep their last good form because of them.
+fn faults(report: &PlanReport<'_>) -> Option<String> {
+    let policy = report.policy.diagnostics();
+    let all = report.diagnostics.iter().chain(policy.iter());
+    let errors = all.filter(|one| one.severity == Severity::Error).count();
+    let staying: Vec<&Key> = report.staying.iter().collect();
+    let stays = match staying.as_slice() {
+        [] => String::new(),
+        [one] => format!("; {} stays as it is", one.full_name()),
+        several => {
+            format!("; {} stay as they are", some_of(several.iter().map(|key| key.full_name()), NAMES))
+        }
+    };
+    (errors > 0).then(|| format!("{}{stays}", counted(errors, "error")))
+}
+
+/// Describes the objects that change in the end, the number of steps, and the objects that change at once.
+fn changes(report: &PlanReport<'_>) -> Option<String> {
+    let counts = report.published.counts();
+    let numbers = [(counts.removed, "removed"), (counts.changed, "changed"), (counts.added, "added")];
+    let mut told = Vec::new();
+    for (number, word) in numbers.into_iter().filter(|(number, _)| *number > 0) {
+        told.push(match told.is_empty() {
+            true => format!("{} {word}", counted(number, "object")),
+            false => format!("{number} {word}"),
+        });
+    }
+    let of = report.fleet.clusters.len();
+    let pace = report.now.map(|now| pace(report, counts, now.counts())).unwrap_or_default();
+    (!told.is_empty()).then(|| format!("{} in {} of {of} clusters{pace}", listed(&told), counts.clusters))
+}
+
+fn pace(report: &PlanReport<'_>, end: Counts, now: Counts) -> String {
+    if now == end {
+        return if end.clusters > 1 { ", all at once" } else { "" }.to_owned();
+    }
+    let begun = report.rollouts.iter().filter(|rollout| rollout.release.is_some());
+    let steps = begun.map(|rollout| rollout.outlook.waves).max().unwrap_or_default();
+    let steps = if steps > 1 { format!("in {steps} steps") } else { "step by step".to_owned() };
+    match now.clusters {
+        0 => format!(", {steps}, none now"),
+        all if all == end.clusters => {
+            format!(", {steps}, {} of them now", now.removed + now.changed + now.added)
+        }
+        some => format!(", {steps}, now in {some}"),
+    }
+}
+
+/// Describes decisions without workloads, which other systems read.
+fn decisions(report: &PlanReport<'_>) -> Option<String> {
+    let PlanReport { published, fleet, .. } = report;
+    let followed = fleet.followed();
+    let is_workload = |key: &Key| published.workloads.contains_key(key) || fleet.workloads.contains_key(key);
+    let read = published.placements.iter().filter(|(key, _)| !is_workload(key) && !followed.contains(key));
+    let (mut decisions, mut lost, mut gained) = (0, 0, 0);
+    for (_, change) in read {
+        decisions += 1;
+        lost += change.lost.len();
+        gained += change.gained.len();
+    }
+    let moves = [(lost, "leaves"), (gained, "joins")];
+    let moves: Vec<String> = moves
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, word)| format!("{word} {}", counted(number, "cluster")))
+        .collect();
+    match decisions {
+        0 => None,
+        1 => Some(format!("a placement {}", moves.join(" and "))),
+        several => Some(format!("{several} placements change: {lost} clusters lost, {gained} gained")),
+    }
+}
+
+/// Describes the clusters that leave and join the fleet.
+fn clusters(report: &PlanReport<'_>) -> Option<String> {
+    let change = report.causes.of_fleet(report.fleet);
+    let told =
+        [(&change.lost, "leave"), (&change.gained, "join")].map(|(names, verb)| match names.as_slice() {
+            [] => None,
+            [one] => Some(format!("{one} {verb}s the fleet")),
+            several => Some(format!("{} {verb} the fleet", counted(several.len(), "cluster"))),
+        });
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| listed(&told))
+}
+
+/// Describes the removals by deadlines.
+fn later(report: &PlanReport<'_>) -> Option<String> {
+    let clusters: usize = report.deadlines.iter().map(|one| one.clusters().len()).sum();
+    (clusters > 0).then(|| format!("{} later, by deadlines", counted(clusters, "removal")))
+}
+
+/// Describes the changes of earlier edits.
+fn earlier(earlier: &Plan) -> Option<String> {
+    let counts = earlier.counts();
+    (counts.clusters > 0)
+        .then(|| format!("earlier edits are on their way to {}", counted(counts.clusters, "cluster")))
 }

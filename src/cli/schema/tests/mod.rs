@@ -8,8 +8,8 @@ use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
 
-use super::field::Field;
-use super::{Kind, described, explore, field, json_schema, kinds};
+use super::fields::{self, Field};
+use super::{Kind, json_schema, kinds};
 use archive::{Archive, archives};
 use berth_base::diag::Diagnostics;
 use berth_base::yaml::{self, Limits};
@@ -55,7 +55,7 @@ static JUDGES: LazyLock<Vec<Judge>> = LazyLock::new(|| {
 
 impl Judge {
     fn of(kind: Kind) -> Judge {
-        let fields = explore::fields(&kind);
+        let fields = fields::fields(&kind);
         Judge { schema: json_schema::of_kind(&kind.kind, &fields), fields, kind }
     }
 
@@ -177,14 +177,14 @@ fn pointers(document: &Json) -> Vec<String> {
 
 #[test]
 fn every_field_has_a_description_and_every_description_a_field() {
-    let lines = described::lines();
+    let lines = json_schema::lines();
     let (mut bare, mut used) = (Vec::new(), BTreeSet::new());
     for Judge { kind, fields, .. } in JUDGES.iter() {
         fields.walk("", &mut |path, _| {
             // Few fields of a status are read, and users do not write them.
             let is_named =
-                !path.ends_with("[]") && !path.ends_with(field::ANY) && !path.starts_with("status.");
-            match described::line(&lines, kind.kind.kind, path) {
+                !path.ends_with("[]") && !path.ends_with(fields::ANY) && !path.starts_with("status.");
+            match json_schema::line(&lines, kind.kind.kind, path) {
                 Some(line) => drop(used.insert(std::ptr::from_ref(line))),
                 None if is_named => bare.push(format!("{} {path}", kind.kind.kind)),
                 None => {}

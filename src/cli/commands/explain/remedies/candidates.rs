@@ -4,11 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-use super::Shown;
-use super::edits::{Act, FileEdit, Place, place_of, places};
-use crate::editing::mark::change::What;
+use super::{Act, FileEdit, Place, Shown, place_of, places};
 use crate::editing::mark::labels::{self, Wish};
-use crate::editing::mark::taints;
+use crate::editing::mark::{What, taints};
 use berth_base::diag::Pos;
 use berth_base::edit::{Found, Step, keys, show};
 use berth_base::model::placement::{Filter, Rule, Selection};

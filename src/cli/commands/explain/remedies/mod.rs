@@ -1,23 +1,29 @@
 //! Finds the smallest edits of the fleet's files with which a placement picks a cluster.
 //!
-//! [`candidates`] lists edits of fields that the placement's rules read. [`search`] applies each in memory, lets the
-//! engine decide again, and keeps those with which the cluster is picked. [`edits`] makes edits of single values,
-//! with their places.
+//! [`candidates`] lists edits of fields that the placement's rules read: edits of single values in a source tree, each with
+//! its place and description. [`find`] tries each in memory, smallest first, lets the engine decide again, and keeps those
+//! with which the cluster is picked.
 
 mod candidates;
-mod edits;
-mod search;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
+use serde_json::Value as Json;
 
-pub(crate) use search::find;
-
+use crate::editing::mark::{Change, What, apply};
 use crate::output::ui::{Tone, Ui};
-use berth_base::diag::{Pos, harmless_line};
-use berth_base::model::Key;
+use berth_base::diag::{Diagnostics, Pos, harmless_line};
+use berth_base::edit::{Found, Step, objects};
+use berth_base::model::{Decision, Key, Map};
+use berth_base::source::{SourceFile, SourceTree};
 use berth_base::text::{counted, some_of};
+use berth_base::yaml::{Node, Value};
+use berth_engine::decide::ClusterTrace;
+use berth_hub::inputs::PassInputs;
+use candidates::{Question, Ways};
 
 /// The number of remedies printed, and of names in a line.
 const SHOWN: usize = 8;
@@ -139,4 +145,219 @@ impl Remedy {
 fn place(at: &Pos) -> String {
     let file = harmless_line(&at.file);
     if at.line > 0 { format!("{file}:{}", at.line) } else { format!("{file} (new)") }
+}
+
+/// The number of edits tried. Each requires all decisions.
+const MOST: usize = 120;
+
+/// The number of rules that one remedy satisfies, and of its edits.
+const MOST_RULES: usize = 3;
+const MOST_EDITS: usize = 6;
+
+/// Finds the smallest edits with which a placement picks a cluster. Restores the inputs afterwards.
+pub(crate) fn find(inputs: &mut PassInputs, key: &Key, traced: &ClusterTrace) -> Remedies {
+    let (loaded, decided, diagnostics) = inputs.decide();
+    let fleet = &loaded.fleet;
+    let mut remedies = Remedies { reason: traced.reason.clone(), ..Remedies::default() };
+    let (Some(placement), Some(cluster)) = (fleet.placements.get(key), fleet.clusters.get(&traced.cluster))
+    else {
+        return remedies;
+    };
+    let tree = inputs.tree().clone();
+    let question = Question { tree: &tree, fleet, cluster, rank: traced.rank };
+    let rules = question.ways(placement);
+    let (before, errors) = (&decided.decisions, errors(&diagnostics));
+    let asked = Asked { key, cluster: &traced.cluster, before, errors };
+    let mut size = None;
+    for edits in combined(&rules).into_iter().take(MOST) {
+        // Keep all remedies of the smallest size, and no larger ones.
+        if size.is_some_and(|size| edits.len() > size) {
+            break;
+        }
+        let Some(edited) = made(&tree, &edits) else { continue };
+        remedies.tried += 1;
+        if let Some(remedy) = asked.remedy(inputs, edited, &edits) {
+            size = Some(edits.len());
+            remedies.found.push(remedy);
+        }
+    }
+    inputs.edit_tree(|now| *now = tree.clone());
+    remedies
+}
+
+/// Combines one way for each of up to [`MOST_RULES`] rules, fewest edits first.
+fn combined(rules: &[Ways]) -> Vec<Vec<&FileEdit>> {
+    let mut found: Vec<Vec<&FileEdit>> = Vec::new();
+    let mut last: Vec<(usize, Vec<&FileEdit>)> = vec![(0, Vec::new())];
+    for _ in 0..MOST_RULES {
+        let mut next = Vec::new();
+        for (from, chosen) in &last {
+            for (index, ways) in rules.iter().enumerate().skip(*from) {
+                for way in ways {
+                    let edits: Vec<&FileEdit> = chosen.iter().copied().chain(way).collect();
+                    if edits.len() <= MOST_EDITS && next.len() < MOST {
+                        next.push((index + 1, edits));
+                    }
+                }
+            }
+        }
+        for (_, edits) in &next {
+            if !found.contains(edits) {
+                found.push(edits.clone());
+            }
+        }
+        last = next;
+    }
+    found.sort_by_key(Vec::len);
+    found
+}
+
+/// The question, with the answer before any edit.
+struct Asked<'a> {
+    key: &'a Key,
+    cluster: &'a str,
+    before: &'a Map<Key, Decision>,
+    errors: usize,
+}
+
+impl Asked<'_> {
+    /// Lets the engine decide with the edited tree.
+    fn remedy(&self, inputs: &mut PassInputs, edited: SourceTree, edits: &[&FileEdit]) -> Option<Remedy> {
+        inputs.edit_tree(|tree| *tree = edited);
+        let (_, decided, diagnostics) = inputs.decide();
+        let after = &decided.decisions;
+        if !after.get(self.key)?.has(self.cluster) || errors(&diagnostics) > self.errors {
+            return None;
+        }
+        let (before, now) = (names(self.before.get(self.key)), names(after.get(self.key)));
+        let only = |these: &BTreeSet<&str>, those: &BTreeSet<&str>| -> Vec<String> {
+            let other = these.difference(those).filter(|name| **name != self.cluster);
+            other.map(|name| (*name).to_owned()).collect()
+        };
+        let keys: BTreeSet<&Key> = self.before.keys().chain(after.keys()).collect();
+        let differs = |key: &&Key| names(self.before.get(*key)) != names(after.get(*key));
+        let others = keys.into_iter().filter(|key| *key != self.key).filter(differs);
+        Some(Remedy {
+            edits: edits.iter().map(|edit| edit.shown.clone()).collect(),
+            gained: only(&now, &before),
+            lost: only(&before, &now),
+            others: others.cloned().collect(),
+        })
+    }
+}
+
+fn names(decision: Option<&Decision>) -> BTreeSet<&str> {
+    let picks = decision.into_iter().flat_map(|decision| decision.picks.iter());
+    picks.map(|pick| &*pick.cluster).collect()
+}
+
+fn errors(diagnostics: &Diagnostics) -> usize {
+    diagnostics.errors().count()
+}
+
+/// An edit of one file.
+#[derive(Clone, Debug, PartialEq)]
+struct FileEdit {
+    pub shown: Shown,
+    pub act: Act,
+}
+
+/// The change that an edit makes to a file.
+#[derive(Clone, Debug, PartialEq)]
+enum Act {
+    /// Changes one value of an object.
+    Change { object: Key, change: Change },
+    /// Adds a new file.
+    Add { text: String },
+}
+
+/// The place of an object: its file in the tree.
+#[derive(Clone, Debug)]
+struct Place {
+    pub file: Arc<str>,
+    pub found: Found,
+}
+
+impl Place {
+    /// Returns the value of a field.
+    pub fn get(&self, path: &[Step]) -> Option<&Node> {
+        path.iter().try_fold(&self.found.node, child)
+    }
+
+    /// Makes an edit of a field. Its line is the field's or, if the field is missing, that of the object around it.
+    pub fn edit(&self, path: Vec<Step>, what: What, words: String) -> FileEdit {
+        let mut node = &self.found.node;
+        for step in &path {
+            let Some(next) = child(node, step) else { break };
+            node = next;
+        }
+        let at = Pos::new(self.file.clone(), node.at.line, node.at.column);
+        let act = Act::Change { object: key_of(&self.found), change: Change { path, what } };
+        FileEdit { shown: Shown { at, words }, act }
+    }
+
+    /// Makes an edit that appends to a list, which is created if it is missing.
+    pub fn append(&self, path: &[Step], item: Json, words: String) -> FileEdit {
+        match self.get(path).map(|node| &node.value) {
+            Some(Value::List(items)) => {
+                let end = path.iter().cloned().chain([Step::from(items.len())]).collect();
+                self.edit(end, What::Append(item), words)
+            }
+            _ => self.edit(path.to_vec(), What::Set(Json::Array(vec![item])), words),
+        }
+    }
+}
+
+fn child<'n>(node: &'n Node, step: &Step) -> Option<&'n Node> {
+    match (step, &node.value) {
+        (Step::Key(key), _) => node.get(key),
+        (Step::Index(index), Value::List(items)) => items.get(*index),
+        _ => None,
+    }
+}
+
+fn key_of(found: &Found) -> Key {
+    Key::new(found.group(), &found.kind, &found.namespace, &found.name)
+}
+
+/// Returns the objects of a file that match.
+fn places(tree: &SourceTree, file: &str, fits: impl Fn(&Found) -> bool) -> Vec<Place> {
+    let Some(source) = tree.files.get(file) else { return Vec::new() };
+    let found = objects(&source.bytes).found.into_iter().filter(|found| fits(found));
+    found.map(|found| Place { file: source.path.clone(), found }).collect()
+}
+
+/// Returns the object with a key in a file.
+fn place_of(tree: &SourceTree, file: &str, key: &Key) -> Option<Place> {
+    places(tree, file, |found| key_of(found) == *key).into_iter().next()
+}
+
+/// Applies edits to a tree; `None` if they conflict.
+fn made(tree: &SourceTree, edits: &[&FileEdit]) -> Option<SourceTree> {
+    let mut texts: BTreeMap<Arc<str>, String> = BTreeMap::new();
+    // From last to first, so that the indexes of removed items stay valid.
+    for edit in edits.iter().rev() {
+        let file = &edit.shown.at.file;
+        let (object, change) = match &edit.act {
+            Act::Change { object, change } => (object, change),
+            Act::Add { text } => {
+                texts.insert(file.clone(), text.clone());
+                continue;
+            }
+        };
+        let text = match texts.get(file) {
+            Some(text) => text.clone(),
+            None => text_of(tree, file)?,
+        };
+        let found = objects(text.as_bytes()).found.into_iter().find(|found| key_of(found) == *object)?;
+        texts.insert(file.clone(), apply(&text, &found, std::slice::from_ref(change)).ok()?);
+    }
+    let mut edited = tree.clone();
+    edited.files.extend(texts.into_iter().map(|(path, text)| SourceFile::new(path, text.into_bytes())));
+    Some(edited)
+}
+
+fn text_of(tree: &SourceTree, path: &str) -> Option<String> {
+    let file = tree.files.get(path)?;
+    Some(std::str::from_utf8(&file.bytes).ok()?.to_owned())
 }

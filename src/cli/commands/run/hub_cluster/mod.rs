@@ -1,6 +1,5 @@
 //! The flags of a daemon that writes its decisions and clusters to a hub cluster, where other systems read them.
 
-mod round;
 mod worker;
 
 use std::str::FromStr;
@@ -15,8 +14,7 @@ use berth_hub::daemon::PassResult;
 use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_member::live::Access;
 
-pub(crate) use round::Hub;
-pub(crate) use worker::HubWorker;
+pub(crate) use worker::{Hub, HubWorker};
 
 /// The time limit of one request.
 const PATIENCE: Duration = Duration::from_secs(15);

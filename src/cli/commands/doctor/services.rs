@@ -1,0 +1,221 @@
+//! The services besides the remote: a container registry, reachable and with the rights that a role needs; and the
+//! clusters to which a daemon writes objects, reachable, with the kinds that it writes and the rights for them.
+
+use std::path::Path;
+
+use super::finding::{Findings, Level};
+use super::machine::Trust;
+use super::rights::NOBODY;
+use crate::commands::run::hub_cluster::Hub;
+use crate::process::exit::CommandError;
+use berth_base::model::Timestamp;
+use berth_engine::hub_objects::decisions::{self, Form};
+use berth_engine::hub_objects::profiles;
+use berth_engine::hub_objects::rights::{Right, rights};
+use berth_git::Repo;
+use berth_git::protocol::Refs;
+use berth_git::signature::AllowedSigners;
+use berth_git::transport::{Cancel, Limits, Listing, Transport as _, Want, WorkingCopy};
+use berth_hub::inputs::current_state::short;
+use berth_member::cluster_events::EventPlace;
+use berth_member::live::rights::RightQuestion;
+use berth_member::live::{Access, Cluster, Host as _, LiveError, Resource};
+use berth_registry::{Registry, RegistryError, RegistryTransport, Repository};
+
+const TOO_MUCH: &str = "give a member's account the right to pull from its own repository, and no other";
+
+/// Checks that the registry lets a daemon pull from and push to a cluster's repository.
+pub(super) fn check_daemon(registry: &Registry, listing: &Listing, is_asked: bool, to: &mut Findings) {
+    let prefix = Refs::default().clusters;
+    let known = listing.refs.keys().find_map(|name| name.strip_prefix(&prefix));
+    let repository = registry.repository_of(known.unwrap_or(NOBODY));
+    if !pulls(&repository, to) {
+        return;
+    }
+    let name = repository.full_name();
+    if !is_asked {
+        return to
+            .not_known(format!("whether the account may push to `{name}`: `--no-push` asks for nothing"));
+    }
+    match repository.may_push() {
+        Ok(()) => to.good(format!("the account may push to `{name}`")),
+        Err(error) => registry_fault(&error, to),
+    }
+}
+
+/// Checks that the registry allows a member to pull, and forbids it to push.
+fn check_member(registry: &Registry, cluster: &str, is_asked: bool, to: &mut Findings) {
+    let repository = registry.repository_of(cluster);
+    if !pulls(&repository, to) || !is_asked {
+        return;
+    }
+    let name = repository.full_name();
+    match repository.may_push() {
+        Ok(()) => to.push(
+            Level::Warning,
+            format!("the account may push to `{name}`, which the daemon writes"),
+            Some(TOO_MUCH.to_owned()),
+        ),
+        Err(RegistryError::Denied { .. } | RegistryError::Refused { .. }) => {
+            to.good(format!("the account may not push to `{name}`"));
+        }
+        Err(error) => to.not_known(format!("whether the account may push to `{name}`: {error}")),
+    }
+}
+
+fn pulls(repository: &Repository, to: &mut Findings) -> bool {
+    match repository.tags() {
+        Ok(_) => to.good(format!("the account may pull from `{}`", repository.full_name())),
+        Err(error) => {
+            registry_fault(&error, to);
+            return false;
+        }
+    }
+    true
+}
+
+fn registry_fault(error: &RegistryError, to: &mut Findings) {
+    let hint = error.hint().unwrap_or_else(|| "check the address, the network and the registry".to_owned());
+    if error.is_passing() {
+        to.cannot_be_reached();
+    }
+    to.fault(error.to_string(), hint);
+}
+
+/// A registry that a member follows instead of a repository.
+pub(super) struct Followed<'a> {
+    pub registry: &'a Registry,
+    pub cluster: &'a str,
+    pub limits: Limits,
+}
+
+impl Followed<'_> {
+    /// Checks the member's rights, and the trust in the commit of the pointer.
+    pub fn check(
+        &self,
+        allowed: Option<&AllowedSigners>,
+        folder: &Path,
+        is_asked: bool,
+        to: &mut Findings,
+    ) -> Result<(), CommandError> {
+        let Followed { registry, cluster, limits } = *self;
+        to.begin("registry");
+        check_member(registry, cluster, is_asked, to);
+        let refs = Refs::default();
+        let copy = WorkingCopy::open(&folder.join("fleet"), registry.url())?;
+        let transport = RegistryTransport::new(registry, &refs, cluster, limits, Cancel::default());
+        let name = refs.cluster(cluster);
+        if let Err(error) = transport.fetch(copy.path(), &[Want::same(&name)], None) {
+            to.unreachable(&error);
+            return Ok(());
+        }
+        to.begin("trust");
+        let repo = Repo::open(copy.path())?;
+        if let Some(tip) = repo.read_ref(&name)? {
+            let trust = Trust { allowed, now: Timestamp::now() };
+            trust.check_tip(&repo, short(&name), tip, to)?;
+        }
+        Ok(())
+    }
+}
+
+const NEEDS_MORE: &str =
+    "give the account this right; `berth install hub` with the same flags writes the rules";
+const NEEDS_DECISIONS: &str =
+    "install the CRD of SIG Multicluster's or of Open Cluster Management's PlacementDecision";
+const NEEDS_PROFILES: &str = "install the CRD of SIG Multicluster's ClusterProfile";
+
+/// Checks a hub cluster, to which the daemon writes decisions and clusters.
+pub(super) fn check_hub(hub: &Hub, to: &mut Findings) {
+    let asked = Cluster::connect_pod(&hub.access).and_then(|cluster| {
+        let served = cluster.resources()?;
+        Ok((cluster, served))
+    });
+    let (cluster, served) = match asked {
+        Ok(asked) => asked,
+        Err(error) => return cluster_fault(&error, to),
+    };
+    to.good(format!("the hub cluster answers at {}", cluster.server()));
+    let serves = |group: &str, plural: &str| {
+        served.iter().any(|one: &Resource| one.group == group && one.plural == plural)
+    };
+    let (there, missing): (Vec<Form>, Vec<Form>) =
+        hub.forms.iter().partition(|form| serves(form.group(), decisions::PLURAL));
+    if there.is_empty() || !hub.takes_served_forms {
+        for form in missing {
+            not_served(decisions::PLURAL, form.group(), NEEDS_DECISIONS, to);
+        }
+    }
+    let sig = Form::Sig.group();
+    if hub.profiles && !serves(sig, profiles::PLURAL) {
+        not_served(profiles::PLURAL, sig, NEEDS_PROFILES, to);
+    }
+    let needed = rights(&there, hub.profiles.then_some(hub.place.profiles.as_str()));
+    check_rights(&cluster, &needed.iter().flat_map(questions).collect::<Vec<_>>(), to);
+}
+
+/// Checks the cluster to which the daemon writes Events.
+pub(super) fn check_events(place: &EventPlace, access: &Access, to: &mut Findings) {
+    match Cluster::connect_pod(access) {
+        Ok(cluster) => check_rights(&cluster, &place.rights(), to),
+        Err(error) => cluster_fault(&error, to),
+    }
+}
+
+fn not_served(plural: &str, group: &str, hint: &str, to: &mut Findings) {
+    to.fault(format!("the hub cluster serves no `{plural}.{group}`"), hint);
+}
+
+/// Returns one question for each verb.
+fn questions(right: &Right) -> impl Iterator<Item = RightQuestion> + '_ {
+    right.verbs.iter().map(|verb| RightQuestion {
+        verb,
+        group: right.group.to_owned(),
+        resource: right.resource.to_owned(),
+        namespace: None,
+        name: right.name.clone(),
+    })
+}
+
+/// Names the objects of a right, as `kubectl auth can-i` does.
+fn objects(right: &RightQuestion) -> String {
+    let (plural, part) = right.resource.split_once('/').unwrap_or((&right.resource, ""));
+    let dot = |text: &str| if text.is_empty() { String::new() } else { format!(".{text}") };
+    let slash = |text: &str| if text.is_empty() { String::new() } else { format!("/{text}") };
+    let place = right.namespace.as_ref().map(|namespace| format!(" in `{namespace}`")).unwrap_or_default();
+    let name = slash(right.name.as_deref().unwrap_or_default());
+    format!("`{plural}{}{}{name}`{place}", dot(&right.group), slash(part))
+}
+
+/// Asks all questions at once, and reports the answers grouped by object.
+fn check_rights(cluster: &Cluster, questions: &[RightQuestion], to: &mut Findings) {
+    let mut answers = cluster.ask_rights(questions).into_iter();
+    for alike in questions.chunk_by(|one, next| objects(one) == objects(next)) {
+        let objects = objects(&alike[0]);
+        let (mut granted, mut refused) = (Vec::new(), Vec::new());
+        for (question, answer) in alike.iter().zip(answers.by_ref()) {
+            match answer {
+                Ok(true) => granted.push(question.verb),
+                Ok(false) => refused.push(question.verb),
+                Err(error) if error.is_final() => return cluster_fault(&error, to),
+                Err(error) => {
+                    to.not_known(format!("whether the account may {} {objects}: {error}", question.verb));
+                }
+            }
+        }
+        if !granted.is_empty() {
+            to.good(format!("the account may {} {objects}", granted.join(", ")));
+        }
+        if !refused.is_empty() {
+            to.fault(format!("the account may not {} {objects}", refused.join(", ")), NEEDS_MORE);
+        }
+    }
+}
+
+fn cluster_fault(error: &LiveError, to: &mut Findings) {
+    if matches!(error, LiveError::Unreachable { .. } | LiveError::Late { .. }) {
+        to.cannot_be_reached();
+    }
+    let hint = error.hint().unwrap_or_else(|| "check the address, the network and the API server".to_owned());
+    to.fault(error.to_string(), hint);
+}
