@@ -15,7 +15,7 @@ use super::super::allowance::{Allowance, Rate};
 use super::fate::Fate;
 use super::{Message, Offer, Shared, SignersFile, lock};
 use berth_base::model::{ClusterStatus, Timestamp};
-use berth_git::signature::of_status;
+use berth_git::signature::sshsig;
 use berth_http::listener::{self, Answer, BodyError, HeaderMap, Limits, Method, Request, StatusCode};
 use berth_telemetry::meter::{ByLabel, Counter};
 
@@ -87,7 +87,7 @@ impl Desk {
     async fn decide(&self, request: Request) -> Result<Fate, Fate> {
         self.refuse_while_closed()?;
         let signature = signature(request.headers())?;
-        let claimed = of_status::claimed(&signature)
+        let claimed = sshsig::claimed_by_status(&signature)
             .ok_or_else(|| Fate::Unsigned(format!("`{SIGNATURE}` cannot be read")))?;
         let is_known = self.signers.with(|signers| signers.has(&claimed)).ok_or(UNUSABLE)?;
         if !is_known {
@@ -134,7 +134,7 @@ impl Desk {
 
     /// Returns a status and its time, if the fleet has the cluster and the key may report for it.
     fn check(&self, bytes: &[u8], signature: &str) -> Result<(ClusterStatus, Timestamp), Fate> {
-        let key = of_status::verify(bytes, signature).map_err(Fate::Unsigned)?;
+        let key = sshsig::verify_status(bytes, signature).map_err(Fate::Unsigned)?;
         let status = berth_base::status::read_status(bytes).map_err(Fate::Unreadable)?;
         let (cluster, now) = (&status.cluster, Timestamp::now());
         let speaks = self.signers.with(|signers| signers.may_report(&key, cluster, now)).ok_or(UNUSABLE)?;
