@@ -55,7 +55,7 @@ impl Repo {
     }
 
     /// Like [`Repo::move_ref`], for any kind of ref. Slower: libgit2 reads all packed refs.
-    pub(super) fn move_any_ref(&self, one: &RefMove) -> Result<(), GitError> {
+    fn move_any_ref(&self, one: &RefMove) -> Result<(), GitError> {
         let RefMove { name, old, new } = one;
         // The commit behind the symbolic ref belongs to another ref, which stays.
         let old = if self.discard_symbolic_ref(name) { &None } else { old };

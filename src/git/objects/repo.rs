@@ -295,7 +295,7 @@ impl Repo {
     }
 
     /// Returns `None` for the empty tree, which may be missing in a repository.
-    pub(super) fn find_tree(&self, id: TreeId) -> Result<Option<git2::Tree<'_>>, GitError> {
+    fn find_tree(&self, id: TreeId) -> Result<Option<git2::Tree<'_>>, GitError> {
         if id == TreeId::EMPTY {
             return Ok(None);
         }
@@ -350,7 +350,7 @@ fn kind_of(entry: &git2::TreeEntry<'_>) -> EntryKind {
 }
 
 /// Refuses an object whose own file is damaged. Packed and missing objects are not checked.
-pub(super) fn refuse_damaged(shared: &Path, id: Oid) -> Result<(), GitError> {
+fn refuse_damaged(shared: &Path, id: Oid) -> Result<(), GitError> {
     let name = id.to_string();
     let Some((folder, file)) = name.split_at_checked(2) else { return Ok(()) };
     let path = shared.join("objects").join(folder).join(file);

@@ -148,7 +148,7 @@ const AROUND_SEC1: &[u8] = &[
 ];
 
 /// Returns the bytes of the block with this label, if the text has one.
-pub(super) fn block(text: &str, label: &str) -> Option<Vec<u8>> {
+fn block(text: &str, label: &str) -> Option<Vec<u8>> {
     let (_, after) = text.split_once(&format!("-----BEGIN {label}-----"))?;
     let (body, _) = after.split_once(&format!("-----END {label}-----"))?;
     base64::decode_exactly(body)
@@ -200,7 +200,7 @@ impl PublicKey {
         PublicKey::from_wire(&wire)
     }
 
-    pub(super) fn p256(point: &[u8]) -> PublicKey {
+    fn p256(point: &[u8]) -> PublicKey {
         let mut wire = Vec::new();
         put(&mut wire, b"ecdsa-sha2-nistp256");
         put(&mut wire, b"nistp256");
@@ -210,12 +210,12 @@ impl PublicKey {
 }
 
 /// Wraps a private key of RFC 5915 in PKCS #8. Assumes that it is on P-256.
-pub(super) fn around_sec1(key: &[u8]) -> Vec<u8> {
+fn around_sec1(key: &[u8]) -> Vec<u8> {
     der(0x30, &[AROUND_SEC1, &der(0x04, key)].concat())
 }
 
 /// Encodes a signature of ECDSA on P-256 from its two numbers, without leading zeros.
-pub(super) fn ecdsa(r: &[u8], s: &[u8]) -> Vec<u8> {
+fn ecdsa(r: &[u8], s: &[u8]) -> Vec<u8> {
     let number = |bytes: &[u8]| {
         let is_negative = bytes.first().is_none_or(|first| *first >= 0x80);
         der(0x02, &[if is_negative { &[0][..] } else { &[] }, bytes].concat())

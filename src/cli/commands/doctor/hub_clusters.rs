@@ -6,7 +6,7 @@ use berth_engine::hub_objects::decisions::{self, Form};
 use berth_engine::hub_objects::profiles;
 use berth_engine::hub_objects::rights::{Right, rights};
 use berth_member::cluster_events::EventPlace;
-use berth_member::live::rights::RightQuestion;
+use berth_member::live::client::RightQuestion;
 use berth_member::live::{Access, Cluster, Host as _, LiveError, Resource};
 
 const NEEDS_MORE: &str =
