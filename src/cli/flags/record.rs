@@ -11,7 +11,7 @@ use berth_base::model::Timestamp;
 use berth_engine::pipeline::Built;
 use berth_engine::state::State;
 use berth_git::{CommitId, GitContents, Repo};
-use berth_hub::inputs::gate_inputs::rules_of;
+use berth_hub::inputs::gate::rules_of;
 use berth_hub::inputs::{LocatedState, PassInputs, Search, SourceCommit, current_state};
 use berth_hub::publish::{CurrentState, PublishError, Trailers, read_current_at};
 

@@ -12,8 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 use tracing::{debug, info, warn};
 
-use super::fate::Fate;
-use super::{Message, Offer};
+use super::{Fate, Message, Offer};
 use berth_base::backoff::pace::paced;
 use berth_base::model::{ClusterStatus, ContentId, Timestamp};
 use berth_base::status::read_status;
