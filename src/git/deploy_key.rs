@@ -2,7 +2,7 @@
 
 use ring::rand::{SecureRandom as _, SystemRandom};
 
-use crate::signature::{PublicKey, private};
+use crate::signature::{PublicKey, keys};
 
 /// A key that gives access to a repository.
 pub struct DeployKey {
@@ -24,7 +24,7 @@ impl DeployKey {
         SystemRandom::new().fill(&mut random).ok()?;
         let (seed, check) = random.split_first_chunk::<32>()?;
         let check = u32::from_be_bytes(check.try_into().ok()?);
-        let (signer, private) = private::write(seed, check, comment)?;
+        let (signer, private) = keys::write(seed, check, comment)?;
         Some(DeployKey { public: signer.public().clone(), private })
     }
 }

@@ -19,7 +19,7 @@ extern crate self as berth_git;
 
 pub use objects::{
     BlobIds, CommitId, CommitInfo, Counts, Entry, EntryKind, GitContents, GitError, HashedBlob, Identity,
-    Merged, PathChange, Recent, RefMove, Repo, Scratch, SourceCache, TreeId, Writer, commit_id, contents,
-    history, is_behind_link, is_valid_ref, merge, read_file_at, read_source, read_source_with_cache, refs,
-    remotes, repo, scratch, source_tree, tree_id, worktree, write,
+    Merged, PathChange, Recent, RefMove, Repo, Scratch, SourceCache, TreeId, Writer, commit_id, commits,
+    contents, is_behind_link, is_valid_ref, read_file_at, read_source, read_source_with_cache, refs, remotes,
+    repo, scratch, source_tree, tree_id, worktree, write,
 };

@@ -1,4 +1,7 @@
 //! HTTP clients with time limits. They trust the machine's certificate authorities and follow no redirects.
+//!
+//! A request is retried while the server is busy or unreachable. A web server's clock is read from the date
+//! of its answers.
 
 use std::io::Read as _;
 use std::net::IpAddr;
@@ -6,9 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use berth_base::diag::harmless_line;
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Proxy};
+
+use berth_base::backoff::{Backoff, chance};
+use berth_base::diag::harmless_line;
+use berth_base::model::Timestamp;
 
 pub use ureq::http::request::Builder;
 pub use ureq::http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode, Uri, header};
@@ -140,6 +146,70 @@ pub fn is_local(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
+/// The pauses between two attempts, if the server names none.
+pub const PAUSES: Backoff = Backoff::new(Duration::from_secs(1), Duration::from_secs(8));
+
+const TRIES: u32 = 4;
+/// The longest pause that a server may ask for. In a CI run, a longer wait would cost more than the message is worth.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+/// The next step after a failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retry {
+    /// The failure is final.
+    Never,
+    Soon,
+    /// The server asks for this pause.
+    After(Duration),
+}
+
+impl Retry {
+    /// Returns the retry of a request that a busy server refused, with the pause that it asked for.
+    pub fn of_busy(pause: Option<Duration>) -> Retry {
+        pause.map_or(Retry::Soon, Retry::After)
+    }
+}
+
+/// Tries a request several times, as long as its failures are temporary.
+pub fn with_retries<T, E>(
+    pauses: Backoff,
+    attempt: impl Fn() -> Result<T, E>,
+    retry: impl Fn(&E) -> Retry,
+) -> Result<T, E> {
+    let mut failures = 0;
+    loop {
+        let error = match attempt() {
+            Ok(value) => return Ok(value),
+            Err(error) => error,
+        };
+        failures += 1;
+        let pause = match retry(&error) {
+            Retry::Never => return Err(error),
+            Retry::Soon => pauses.jittered(failures, chance()),
+            Retry::After(pause) => pause,
+        };
+        if failures >= TRIES || pause > LONGEST_PAUSE {
+            return Err(error);
+        }
+        std::thread::sleep(pause);
+    }
+}
+
+/// Asks a server for its time, without credentials. `None` if the answer has no readable date.
+pub fn server_time(url: &str) -> Option<Timestamp> {
+    let answer = Client::new(url, &Roots::default()).send(Request::head(url), None, PATIENCE).ok()?;
+    read_date(answer.headers().get("date")?.to_str().ok()?)
+}
+
+/// Reads a date in HTTP's format: `Sun, 06 Nov 1994 08:49:37 GMT`.
+fn read_date(date: &str) -> Option<Timestamp> {
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let [_, day, month, year, time, "GMT"] = date.split(' ').collect::<Vec<_>>()[..] else { return None };
+    let month = MONTHS.iter().position(|name| *name == month)? + 1;
+    format!("{year}-{month:02}-{day}T{time}Z").parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,5 +236,14 @@ mod tests {
             Roots::of_file(&folder.join("berth-has-no-such-file")).unwrap_err().contains("cannot be read")
         );
         assert!(Roots::of_file(Path::new("/dev/null")).unwrap_err().contains("no certificate"));
+    }
+
+    #[test]
+    fn the_date_of_an_answer_is_a_moment() {
+        let moment = "1994-11-06T08:49:37Z".parse().ok();
+        assert_eq!(read_date("Sun, 06 Nov 1994 08:49:37 GMT"), moment);
+        for odd in ["", "Sun, 06 Nov 1994 08:49:37 CET", "Sunday, 06-Nov-94 08:49:37 GMT", "x y z"] {
+            assert_eq!(read_date(odd), None, "{odd}");
+        }
     }
 }

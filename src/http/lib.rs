@@ -6,10 +6,8 @@
 
 pub mod client;
 pub mod listener;
-mod retry;
 mod secret;
-mod server_time;
 
-pub use retry::{PAUSES, Retry, with_retries};
+pub use client::server_time;
+pub use client::{PAUSES, Retry, with_retries};
 pub use secret::Secret;
-pub use server_time::server_time;

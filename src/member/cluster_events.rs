@@ -17,8 +17,8 @@ use sha2::{Digest as _, Sha256};
 use tracing::{info, warn};
 
 use crate::live::Access;
+use crate::live::client::RightQuestion;
 use crate::live::error::{one_line, reason};
-use crate::live::rights::RightQuestion;
 use crate::live::session::{ApiServer, ApiSession};
 use berth_base::backoff::{self, Backoff};
 use berth_base::meta::names;

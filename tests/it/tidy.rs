@@ -483,7 +483,7 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
             "engine/hub_objects/rights.rs",
         ],
     ),
-    ("marks that a hub's agent left on objects", &["member/sync/strategy/mod.rs"]),
+    ("marks that a hub's agent left on objects", &["member/sync/strategy.rs"]),
 ];
 
 #[test]

@@ -9,7 +9,7 @@ use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::model::Timestamp;
 use berth_base::model::status::Suspension;
 use berth_member::live::Access;
-use berth_member::sync::backends::folder::suspension::suspend as suspend_folder;
+use berth_member::sync::backends::folder::suspend as suspend_folder;
 use berth_member::sync::backends::kube::suspend as suspend_cluster;
 
 /// Ask a member's syncer to change nothing for a while; what differs is still reported

@@ -16,7 +16,7 @@ use berth_git::protocol::Refs;
 use berth_git::transport::{Transport as _, Want};
 use berth_git::{CommitId, GitContents, GitError, Repo};
 use berth_hub::inputs::current_state::{self, GIVEN};
-use berth_hub::inputs::gate_inputs::rules_of;
+use berth_hub::inputs::gate::rules_of;
 use berth_hub::inputs::{LocatedState, PassInputs, Search, SourceCommit};
 use berth_hub::publish::{CurrentState, PublishError, Trailers, read_current_at};
 

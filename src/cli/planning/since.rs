@@ -17,7 +17,7 @@ use berth_base::text::{counted, some_of};
 use berth_engine::decide::{self, Trace};
 use berth_engine::pipeline;
 use berth_git::{CommitId, Repo};
-use berth_hub::inputs::gate_inputs::rules_of;
+use berth_hub::inputs::gate::rules_of;
 use berth_hub::inputs::{PassInputs, Search, SourceCommit, current_state};
 use berth_hub::publish::{CurrentState, Trailers};
 

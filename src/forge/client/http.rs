@@ -1,14 +1,17 @@
-//! One request to a forge and its answer, within limits of time and size. Redirects are not followed.
+//! One request to a forge and its answer, within limits of time and size, or the failure of its API.
+//! Redirects are not followed.
 
+use std::time::Duration;
+
+use serde_json::Value as Json;
+
+use crate::environment::Forge;
+use crate::token::Token;
+use berth_http::Retry;
 use berth_http::client::{
     self, Body, Client, ClientError, HeaderMap, PATIENCE, Request, Response, Roots, StatusCode, header,
     retry_after, short_line,
 };
-use serde_json::Value as Json;
-
-use super::error::ForgeError;
-use crate::environment::Forge;
-use crate::token::Token;
 
 const LONGEST_ANSWER: u64 = 16 << 20;
 /// The characters of a forge's message that are shown.
@@ -177,4 +180,59 @@ fn headers(forge: Forge, token: &Token) -> Vec<(&'static str, String)> {
 fn has_next(headers: &HeaderMap) -> bool {
     let links = headers.get_all(header::LINK);
     links.iter().filter_map(|value| value.to_str().ok()).any(|value| value.contains("rel=\"next\""))
+}
+
+/// A failed request. Quoted texts of the forge are one harmless line, without the token.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ForgeError {
+    /// The token lacks the right, as in a pull request from a fork. The caller then prints the text instead.
+    #[error("the token has no right to {action}: {reason}")]
+    NoRight { action: &'static str, reason: String },
+    #[error("{forge} does not accept the token: {reason}")]
+    BadToken { forge: Forge, reason: String },
+    /// Forges also answer so if the token may not see the thing.
+    #[error("{forge} knows no `{path}`, or hides it from this token")]
+    NotFound { forge: Forge, path: String },
+    #[error("{forge} is busy, after several tries: {reason}")]
+    Busy { forge: Forge, reason: String, retry_after: Option<Duration> },
+    #[error("`{api}` cannot be reached: {reason}")]
+    Unreachable { api: String, reason: String },
+    /// Redirects are not followed, because the token would be sent along.
+    #[error("{forge} redirects to `{to}`: the repository has another name, or the API another address")]
+    Moved { forge: Forge, to: String },
+    #[error("the comment has {characters} characters, and forges take {most}")]
+    TooLong { characters: usize, most: usize },
+    #[error("the pull request has more than {most} comments")]
+    TooManyComments { most: usize },
+    #[error("unexpected answer from {forge}: {reason}")]
+    Unexpected { forge: Forge, reason: String },
+}
+
+impl ForgeError {
+    /// Returns the hint.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            ForgeError::NoRight { .. } => {
+                "give the CI run's token the right to write comments and commit statuses; runs for forks have none"
+            }
+            ForgeError::BadToken { .. } => "put a token that is still valid into the CI run's secrets",
+            ForgeError::NotFound { .. } => "check the repository, the number and the token's rights",
+            ForgeError::Busy { .. } | ForgeError::Unreachable { .. } => "run it again later",
+            ForgeError::Moved { .. } => {
+                "pass the new name with `--repository`, or the new address with `--api`"
+            }
+            ForgeError::TooLong { .. } => "shorten the comment",
+            ForgeError::TooManyComments { .. } => "open a new pull request",
+            ForgeError::Unexpected { .. } => "check that `--api` is the address of the forge's API",
+        }
+    }
+
+    /// Returns the next step after the failure.
+    pub(super) fn retry(&self) -> Retry {
+        match self {
+            ForgeError::Busy { retry_after, .. } => Retry::of_busy(*retry_after),
+            ForgeError::Unreachable { .. } => Retry::Soon,
+            _ => Retry::Never,
+        }
+    }
 }

@@ -1,29 +1,27 @@
 //! A client that maintains one comment on a pull request, and sets commit statuses.
 //!
-//! - [`api`]: the forges' requests, and the relevant parts of their answers. [`http`]: one request, within limits.
-//!   [`protection`]: the rules for a branch. [`marker`]: the line that identifies the comment. [`status`]: a commit's
-//!   status. [`error`]: failures.
+//! - [`api`]: the forges' requests, and the relevant parts of their answers; a commit's status. [`http`]: one request,
+//!   within limits, and its failures. [`protection`]: the rules for a branch. This file: the comment, and the line
+//!   that identifies it.
 //!
 //! Every step can be repeated: after a temporary failure the whole step runs again, and finds a comment that an
 //! earlier attempt may have written.
 
 mod api;
-mod error;
 mod http;
-mod marker;
 mod protection;
-mod status;
 
-use berth_base::backoff::Backoff;
-use berth_http::{PAUSES, with_retries};
+use std::fmt::Write as _;
 
 use crate::environment::{PullRequest, Repository};
 use crate::token::Token;
 use api::{Api, Comment};
-pub use error::ForgeError;
-pub use marker::Marker;
+use berth_base::backoff::Backoff;
+use berth_http::{PAUSES, with_retries};
+
+pub use api::{State, Status};
+pub use http::ForgeError;
 pub use protection::{Protection, Pushers};
-pub use status::{State, Status};
 
 /// GitHub's limit, used for all forges.
 const MOST_CHARACTERS: usize = 65_536;
@@ -128,6 +126,39 @@ impl Client {
 fn is_same(one: &str, other: &str) -> bool {
     let lines = |text: &str| text.trim_end().replace("\r\n", "\n");
     lines(one) == lines(other)
+}
+
+/// A hidden first line of a comment. Its key distinguishes the comments of several fleets in one repository.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marker(String);
+
+impl Marker {
+    /// Makes a marker for a key, such as a fleet's path. The key may be any text, even an empty one.
+    pub fn new(key: &str) -> Marker {
+        let mut line = "<!-- berth review".to_owned();
+        if !key.is_empty() {
+            line.push(' ');
+        }
+        for byte in key.bytes() {
+            // Escapes characters that could end the HTML comment or its line.
+            if byte.is_ascii_alphanumeric() || b"-._/".contains(&byte) {
+                line.push(char::from(byte));
+            } else {
+                let _ = write!(line, "%{byte:02X}");
+            }
+        }
+        Marker(line + " -->")
+    }
+
+    /// Puts the marker's line before a text.
+    fn mark(&self, markdown: &str) -> String {
+        format!("{}\n{}", self.0, markdown)
+    }
+
+    /// Reports whether a comment begins with the marker's line.
+    fn is_in(&self, body: &str) -> bool {
+        body.lines().next().is_some_and(|line| line.trim_end() == self.0)
+    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use berth_base::text::fits;
 use serde_json::Value as Json;
 
 use super::api::Api;
-use super::error::ForgeError;
+use super::http::ForgeError;
 use crate::environment::Forge;
 
 /// The rules for a branch. `None`: the forge does not show this token the rule.

@@ -329,3 +329,21 @@ fn each_forge_names_the_head_of_a_pull_request() {
         assert!(matches!(client(forge, &recorder).head_commit(), Err(ForgeError::Unexpected { .. })));
     }
 }
+
+#[test]
+fn only_a_comment_that_begins_with_the_same_key_is_found() {
+    let marker = Marker::new("fleets/north");
+    assert_eq!(marker.mark("text"), "<!-- berth review fleets/north -->\ntext");
+    assert!(marker.is_in("<!-- berth review fleets/north -->\r\ntext"));
+    assert!(!marker.is_in("> <!-- berth review fleets/north -->\ntext"));
+    assert!(!marker.is_in("Look:\n<!-- berth review fleets/north -->"));
+    assert!(!Marker::new("fleets/nort").is_in(&marker.mark("")));
+    assert!(!Marker::new("").is_in(&marker.mark("")));
+    assert!(Marker::new("").is_in("<!-- berth review -->"));
+}
+
+#[test]
+fn no_key_ends_the_line_or_the_comment_in_it() {
+    let marker = Marker::new("a--> **b**\n<c>");
+    assert_eq!(marker.0, "<!-- berth review a--%3E%20%2A%2Ab%2A%2A%0A%3Cc%3E -->");
+}

@@ -1,11 +1,10 @@
 //! Finds the pull request of a CI run in its variables.
 //!
-//! [`actions`] reads the variables of GitHub, Gitea and Forgejo, this file those of GitLab. A flag's value overrides
+//! [`actions`] reads the variables of GitHub, Gitea and Forgejo, this file those of GitLab, and a repository named by flags. A flag's value overrides
 //! the found one. This module uses neither the process's own environment nor files nor the network.
 
 mod actions;
 mod error;
-mod repository;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +13,6 @@ use std::str::FromStr;
 use crate::token::Token;
 
 pub use error::{EnvironmentError, Field};
-pub use repository::Repository;
 
 /// The variables of a process.
 pub type Variables = BTreeMap<String, String>;
@@ -278,9 +276,6 @@ fn value<'a>(variables: &'a Variables, name: &str) -> Option<&'a str> {
     variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }
 
-#[cfg(test)]
-mod tests;
-
 fn find(variables: &Variables) -> Found {
     let owned = |name: &str| value(variables, name).map(str::to_owned);
     let number = value(variables, "CI_MERGE_REQUEST_IID");
@@ -313,3 +308,31 @@ fn find(variables: &Variables) -> Found {
         },
     }
 }
+
+/// A repository on a forge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Repository {
+    pub forge: Forge,
+    /// The address of the forge's API, without a slash at its end.
+    pub api: String,
+    /// `owner/name`; of GitLab the project's number or path.
+    pub name: String,
+}
+
+impl Repository {
+    /// Checks the parts of addresses. Without an API address, uses the forge's public one.
+    pub fn new(forge: Forge, api: Option<&str>, name: &str) -> Result<Repository, EnvironmentError> {
+        let api = api.or(forge.public_api()).ok_or(EnvironmentError::missing(Field::Api, None))?;
+        let (api, name) = (api.trim_end_matches('/').to_owned(), name.to_owned());
+        if !is_address(&api) {
+            return Err(wrong(Field::Api, &api, forge));
+        }
+        if !is_repository(forge, &name) {
+            return Err(wrong(Field::Repository, &name, forge));
+        }
+        Ok(Repository { forge, api, name })
+    }
+}
+
+#[cfg(test)]
+mod tests;

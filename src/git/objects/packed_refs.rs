@@ -10,8 +10,7 @@ use std::io;
 use super::error::GitError;
 use super::id::CommitId;
 use super::locks::PACKED;
-use super::ref_lock::RefLock;
-use super::refs::{RefMove, is_valid_ref};
+use super::refs::{RefLock, RefMove, is_valid_ref};
 use super::repo::Repo;
 
 /// Fewer refs are moved one by one, which leaves the packed file alone.

@@ -1,10 +1,15 @@
-//! The commit by which the hub hands a cluster's folder to its member: without a parent, described by trailers.
+//! The commit by which the hub hands a cluster's folder to its member: without a parent, described by
+//! trailers.
+//!
+//! Programs that read only branches get a branch of the cluster, a commit whose tree is the folder. It
+//! depends only on the cluster's name and the folder: it has no date, parent or signature. So equal folders
+//! have the same revision, and it can be computed from the folder.
 
 use std::collections::BTreeSet;
 
 use super::trailers::{ALLOW_PRUNE, FLEET, SEQ, paragraph};
 use crate::signature::{PublicKey, commit};
-use crate::{CommitId, Repo, TreeId};
+use crate::{CommitId, GitError, Identity, Repo, TreeId, Writer};
 use berth_base::model::Timestamp;
 
 /// The newest format of cluster refs that this berth reads, and the one it writes.
@@ -119,4 +124,14 @@ fn read_message(message: &str, tree: TreeId, claimed_key: Option<PublicKey>) -> 
 fn replaced(value: &str) -> Option<Replaced> {
     let (seq, tree) = value.split_once(' ')?;
     Some(Replaced { seq: seq.parse().ok()?, tree: tree.parse().ok()? })
+}
+
+/// Writes the commit for a cluster's folder, and returns its id.
+pub fn write_cluster_branch(
+    writer: &mut Writer<'_>,
+    cluster: &str,
+    tree: TreeId,
+) -> Result<CommitId, GitError> {
+    let message = format!("berth: objects of {}\n", super::trailers::one_line(cluster));
+    writer.commit_later(tree, &[], &message, &Identity::default(), 0)
 }

@@ -1,6 +1,6 @@
 //! The names of berth's refs. The daemon's flags set them, never the fleet repository.
 
-use super::gathered;
+use super::statuses;
 use berth_base::model::path;
 
 /// Full ref names; prefixes end in a slash.
@@ -61,7 +61,7 @@ impl Refs {
 
     /// Returns the place of a cluster's gathered status, as `ref:path`.
     pub fn gathered_status_of(&self, cluster: &str) -> String {
-        format!("{}:{}", self.statuses, gathered::path_of(cluster))
+        format!("{}:{}", self.statuses, statuses::path_of(cluster))
     }
 }
 

@@ -1,13 +1,19 @@
-//! The members' last statuses, from their refs and from the commit that gathers those sent by POST. A status counts
-//! only for the cluster that it names; if a cluster has two, the newer counts.
+//! The members' last statuses, from their refs and from the commit that gathers those sent by POST. A status
+//! counts only for the cluster that it names; if a cluster has two, the newer counts.
+//!
+//! The commit that gathers has a file per cluster, and its history is never read. Files are spread over
+//! folders by a digest of their names, so that a few new statuses change a few small trees.
 
 use std::collections::BTreeSet;
 
+use sha2::{Digest as _, Sha256};
+
+use super::file_ref;
 use super::refs::Refs;
-use super::{file_ref, gathered};
-use crate::{CommitId, GitError, Repo};
+use crate::{CommitId, EntryKind, GitError, Repo};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::{ClusterStatus, ContentId, Map, Shared};
+use berth_base::model::{ClusterStatus, ContentId, Map, Shared, path};
+use berth_base::text::hex;
 
 /// The one file of a status commit.
 pub const STATUS_FILE: &str = "status.yaml";
@@ -138,7 +144,7 @@ impl StatusCache {
         }
         let Some(commit) = listed.get(&refs.statuses).copied() else { return places };
         if self.gathered.as_ref().is_none_or(|(of, _)| *of != commit) {
-            self.gathered = gathered::list(repo, commit).ok().map(|files| (commit, files));
+            self.gathered = list(repo, commit).ok().map(|files| (commit, files));
         }
         match &self.gathered {
             None => drop(places.insert(refs.statuses.clone(), Content::Unlisted)),
@@ -177,4 +183,26 @@ fn read_content(repo: &Repo, content: Content) -> Result<Result<ClusterStatus, S
         Some(bytes) => berth_base::status::read_status(&bytes),
         None => Err(format!("it has no `{STATUS_FILE}`")),
     })
+}
+
+/// Returns the path of a cluster's status.
+pub fn path_of(cluster: &str) -> String {
+    let digest = Sha256::digest(cluster.as_bytes());
+    format!("{}/{}.yaml", hex(&digest[..1]), path::encode(cluster))
+}
+
+/// Lists the status files of the commit by path. Skips other files.
+pub fn list(repo: &Repo, commit: CommitId) -> Result<Map<String, ContentId>, GitError> {
+    let mut files = Map::new();
+    for folder in repo.tree(repo.commit(commit)?.tree)? {
+        let (EntryKind::Folder(tree), Ok(folder)) = (folder.kind, String::from_utf8(folder.name)) else {
+            continue;
+        };
+        for file in repo.tree(tree)? {
+            if let (EntryKind::File(id), Ok(name)) = (file.kind, String::from_utf8(file.name)) {
+                files.insert(format!("{folder}/{name}"), id);
+            }
+        }
+    }
+    Ok(files)
 }

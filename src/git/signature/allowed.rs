@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use super::key::PublicKey;
-use super::{commit, of_status, sshsig};
+use super::keys::PublicKey;
+use super::{commit, sshsig};
 use berth_base::model::Timestamp;
 use berth_base::text::base64;
 
@@ -107,7 +107,7 @@ impl AllowedSigners {
             if !is_match(&one.principals, cluster) {
                 return Some(format!("which does not speak for `{cluster}`"));
             }
-            one.refusal(of_status::STATUS, ["statuses", "the status"], now)
+            one.refusal(sshsig::STATUS, ["statuses", "the status"], now)
         });
         checked.map(drop).map_err(|why| format!("it is signed by the key {key}, {why}"))
     }

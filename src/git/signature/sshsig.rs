@@ -1,11 +1,10 @@
-//! The signature of `ssh-keygen -Y sign` (PROTOCOL.sshsig): its key, its purpose and its bytes.
+//! The signature of `ssh-keygen -Y sign` (PROTOCOL.sshsig): its key, its purpose and its bytes. The one of a
+//! status sent by POST is a single line, for a header.
 
 use ring::digest::{SHA256, SHA512, digest};
 
-use super::armor::{self, SIGNATURE as LABEL};
-use super::key::PublicKey;
-use super::private::Signer;
-use super::wire::{Reader, put};
+use super::keys::{PublicKey, Signer};
+use super::wire::{self, Reader, SIGNATURE as LABEL, put};
 
 const MAGIC: &[u8] = b"SSHSIG";
 const VERSION: u32 = 1;
@@ -45,7 +44,7 @@ fn signed(namespace: &str, hash: &str, message: &[u8]) -> Option<Vec<u8>> {
 
 /// Returns the key that made this signature of these bytes for this namespace, or the reason why it is not valid.
 pub fn verify(message: &[u8], signature: &str, namespace: &str) -> Result<PublicKey, String> {
-    let bytes = armor::unwrap(signature, LABEL).ok_or("its signature is not an SSH signature")?;
+    let bytes = wire::unwrap(signature, LABEL).ok_or("its signature is not an SSH signature")?;
     let parts = read(&bytes).ok_or("its signature cannot be read")?;
     if parts.namespace != namespace {
         return Err(format!("its signature is for `{}`, not for `{namespace}`", parts.namespace));
@@ -59,12 +58,12 @@ pub fn verify(message: &[u8], signature: &str, namespace: &str) -> Result<Public
 }
 
 /// Returns the key that a signature claims. Proves nothing.
-pub fn claimed(signature: &str) -> Option<PublicKey> {
-    Some(read(&armor::unwrap(signature, LABEL)?)?.key)
+pub(super) fn claimed(signature: &str) -> Option<PublicKey> {
+    Some(read(&wire::unwrap(signature, LABEL)?)?.key)
 }
 
 /// Signs bytes for a namespace. The same bytes give the same signature.
-pub fn sign(signer: &Signer, message: &[u8], namespace: &str) -> Result<String, String> {
+pub(super) fn sign(signer: &Signer, message: &[u8], namespace: &str) -> Result<String, String> {
     const HASH: &str = "sha512";
     let made = signer.sign(&signed(namespace, HASH, message).unwrap_or_default())?;
     let mut bytes = MAGIC.to_vec();
@@ -74,5 +73,28 @@ pub fn sign(signer: &Signer, message: &[u8], namespace: &str) -> Result<String, 
     put(&mut bytes, b"");
     put(&mut bytes, HASH.as_bytes());
     put(&mut bytes, &made);
-    Ok(armor::wrap(&bytes, LABEL))
+    Ok(wire::wrap(&bytes, LABEL))
+}
+
+/// The namespace of these signatures. It keeps a commit's signature from counting for a status.
+pub const STATUS: &str = "berth-status";
+
+/// Signs the bytes of a status.
+pub fn sign_status(signer: &Signer, status: &[u8]) -> Result<String, String> {
+    let armored = sign(signer, status, STATUS)?;
+    Ok(armored.lines().filter(|line| !line.starts_with('-')).collect())
+}
+
+/// Returns the key that the signature claims. Proves nothing.
+pub fn claimed_by_status(line: &str) -> Option<PublicKey> {
+    claimed(&armored(line))
+}
+
+/// Returns the key that signed the bytes of a status, or the reason why the signature is not valid.
+pub fn verify_status(status: &[u8], line: &str) -> Result<PublicKey, String> {
+    verify(status, &armored(line), STATUS)
+}
+
+fn armored(line: &str) -> String {
+    format!("-----BEGIN {0}-----\n{line}\n-----END {0}-----\n", wire::SIGNATURE)
 }

@@ -63,16 +63,16 @@ fn what_ssh_keygen_signs_is_verified_and_no_other_bytes_are() {
 #[test]
 fn no_changed_letter_of_a_signature_is_verified() {
     let [_, signature] = ED25519;
-    let bytes = super::armor::unwrap(signature, "SSH SIGNATURE").expect("a signature");
+    let bytes = super::wire::unwrap(signature, "SSH SIGNATURE").expect("a signature");
     for index in 0..bytes.len() {
         let mut changed = bytes.clone();
         changed[index] ^= 1;
-        let text = super::armor::wrap(&changed, "SSH SIGNATURE");
+        let text = super::wire::wrap(&changed, "SSH SIGNATURE");
         // SSH signs the reserved field as an empty text, whatever it contains.
         assert!(verify(MESSAGE, &text, GIT).is_err(), "byte {index}");
     }
     for length in 0..bytes.len() {
-        let cut = super::armor::wrap(&bytes[..length], "SSH SIGNATURE");
+        let cut = super::wire::wrap(&bytes[..length], "SSH SIGNATURE");
         assert!(verify(MESSAGE, &cut, GIT).is_err(), "{length} bytes");
     }
 }

@@ -1,4 +1,7 @@
-//! SSH's binary form (RFC 4251, section 5): numbers, and texts preceded by their lengths.
+//! SSH's binary form (RFC 4251, section 5): numbers, and texts preceded by their lengths. Around it, as text,
+//! the lines that SSH puts around base64.
+
+use berth_base::text::base64;
 
 /// Reads from the front. Its methods return `None` if the bytes have another form.
 #[derive(Clone, Copy, Debug)]
@@ -48,4 +51,27 @@ impl<'b> Reader<'b> {
 pub fn put(to: &mut Vec<u8>, bytes: &[u8]) {
     to.extend(u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_be_bytes());
     to.extend(bytes);
+}
+
+/// The label of a signature.
+pub(super) const SIGNATURE: &str = "SSH SIGNATURE";
+
+/// The length of a line in SSH's armor.
+const LINE: usize = 70;
+
+/// Decodes the text between the lines that carry the label.
+pub(super) fn unwrap(text: &str, label: &str) -> Option<Vec<u8>> {
+    let body = text.trim().strip_prefix(&format!("-----BEGIN {label}-----"))?;
+    base64::decode_exactly(body.strip_suffix(&format!("-----END {label}-----"))?)
+}
+
+pub(crate) fn wrap(bytes: &[u8], label: &str) -> String {
+    let text = base64::encode(bytes);
+    let mut wrapped = format!("-----BEGIN {label}-----\n");
+    for line in text.as_bytes().chunks(LINE) {
+        wrapped.extend(line.iter().map(|byte| char::from(*byte)));
+        wrapped.push('\n');
+    }
+    wrapped.push_str(&format!("-----END {label}-----\n"));
+    wrapped
 }

@@ -1,12 +1,16 @@
-//! Credentials: a user name and a token, from a file or from memory.
+//! Credentials: a user name and a token, from a file or from memory; and a remote's address with the
+//! credentials for it.
 //!
-//! No credential is ever shown. A token reaches `git` through the environment, never through arguments. Output of
-//! `git` or a server is searched for the token before anybody reads it.
+//! No credential is ever shown. A token reaches `git` through the environment, never through arguments.
+//! Output of `git` or a server is searched for the token before anybody reads it.
 
 use std::fmt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::error::TransportError;
+use super::remote::RemoteUrl;
+use super::sandbox::Limits;
 use berth_base::text::base64;
 
 /// The user name that most servers accept with a token.
@@ -134,6 +138,24 @@ fn percent_encoded(text: &str) -> String {
     text.bytes()
         .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect()
+}
+
+/// A remote, and everything needed to log in.
+#[derive(Clone, Debug)]
+pub struct Access {
+    pub url: RemoteUrl,
+    pub username: Option<String>,
+    pub token: Token,
+    /// The trusted certificate authorities, instead of the machine's.
+    pub ca_file: Option<PathBuf>,
+    pub proxy: Option<Secret>,
+    pub ssh_key: Option<PathBuf>,
+    pub known_hosts: Option<PathBuf>,
+    /// The time limit of one exchange.
+    pub timeout: Duration,
+    /// The time after which a connection without traffic fails.
+    pub stall: Duration,
+    pub limits: Limits,
 }
 
 #[cfg(test)]

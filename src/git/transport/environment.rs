@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::access::Access;
-use super::credentials::{Scrubber, basic};
+use super::credentials::{Access, Scrubber, basic};
 use super::error::TransportError;
 use super::remote::Scheme;
 use super::sandbox::{Bounds, Limits, limited};

@@ -7,11 +7,11 @@ use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::access::Access;
+use super::credentials::Access;
 use super::process::{self, Cancel, ProcessEnd};
 use super::upkeep::{Grace, Step};
 use super::{
-    Listing, RefPush, Transport, TransportError, Want, WorkingCopy, environment, verdict, working_copy,
+    Listing, RefPush, Transport, TransportError, Want, WorkingCopy, environment, error, working_copy,
 };
 use crate::{Repo, is_valid_ref};
 
@@ -141,7 +141,7 @@ impl GitTransport {
             let _ = self.one_by_one.set(());
             return self.push_one_by_one(from, moves);
         }
-        Err(verdict::of_push(&self.shown, &said.out, &said.err).unwrap_or_else(|| self.fault(&said)))
+        Err(error::of_push(&self.shown, &said.out, &said.err).unwrap_or_else(|| self.fault(&said)))
     }
 
     /// Runs one push and returns its raw result.
@@ -183,7 +183,7 @@ impl GitTransport {
     }
 
     pub(super) fn fault(&self, said: &Said) -> TransportError {
-        verdict::of(&self.shown, &said.err)
+        error::of(&self.shown, &said.err)
     }
 }
 

@@ -14,7 +14,6 @@
 //! - [`probe`]: checks an account's rights without moving a ref.
 //! - `orphans`: a `git` process whose berth has ended.
 
-mod access;
 pub mod credentials;
 mod environment;
 pub mod error;
@@ -24,7 +23,6 @@ pub(crate) mod process;
 pub mod remote;
 mod sandbox;
 pub mod upkeep;
-mod verdict;
 pub(crate) mod working_copy;
 
 use std::collections::BTreeMap;
@@ -32,7 +30,7 @@ use std::path::Path;
 
 use crate::CommitId;
 
-pub use access::Access;
+pub use credentials::Access;
 pub use error::TransportError;
 pub use git::GitTransport;
 pub use process::Cancel;

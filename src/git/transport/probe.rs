@@ -9,8 +9,8 @@
 
 use std::path::{Path, PathBuf};
 
+use super::error::{ALONG, gist, rejections};
 use super::git::{GitTransport, Said};
-use super::verdict::{ALONG, gist, rejections};
 use super::{Listing, RefPush, Transport as _, TransportError};
 use crate::CommitId;
 

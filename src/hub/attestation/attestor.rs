@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::provenance::{Origin, predicate};
-use super::publication::{Publication, folder_of};
+use super::provenance::{Origin, Publication, folder_of, predicate};
 use crate::publish::{PublishError, Trailers};
 use berth_git::protocol::ClusterRef;
 use berth_git::signature::PlainSigner;

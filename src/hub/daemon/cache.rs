@@ -4,10 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::branches::Refusal;
 use super::error::PassError;
 use super::previews::Previews;
-use super::tip_check::Refusal;
-use crate::inputs::hearing::Hearing;
+use crate::inputs::silence::Hearing;
 use crate::inputs::{BuildCache, Reports};
 use crate::publish::{self, ClusterRefCache, CurrentState, DifferingCache, WrittenReport};
 use berth_base::model::Timestamp;

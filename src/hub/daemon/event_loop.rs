@@ -10,17 +10,16 @@ use tracing::{Instrument as _, error, info, warn};
 
 use super::cache::Cache;
 use super::error::PassError;
-use super::hooks::{PassEnd, PassHooks};
-use super::ref_snapshot::RefSnapshot;
-use super::ref_watch::RefWatch;
+use super::idle_pass::RefSnapshot;
+use super::pass_end::{self, PassEnd, PassHooks};
+use super::remote_pass::{self, Part, Passed, Work};
 use super::schedule::{self, Action, Event, Schedule};
 use super::settings::Settings;
-use super::signals::{Hangup, Stop};
 use super::standby::{PublishRight, Standby, Turn};
 use super::status_posts::StatusPosts;
 use super::upkeep::Upkeep;
-use super::work::{self, Part, Passed, Work};
-use super::{Daemon, DaemonError, Reload, Remote, SharedMirror, pass, pass_log, ref_watch};
+use super::wakeups::{self, Hangup, RefWatch, Stop};
+use super::{Daemon, DaemonError, Reload, Remote, SharedMirror, pass};
 use berth_base::backoff;
 use berth_base::backoff::pace::paced;
 use berth_base::model::Timestamp;
@@ -73,7 +72,8 @@ impl Origin {
     async fn fetch(&self, settings: &Settings, stop: &mut Stop) -> Result<bool, DaemonError> {
         let Some(mirror) = self.mirror.clone() else { return Ok(true) };
         let (settings, is_patient) = (settings.clone(), self.is_patient);
-        let mut fetching = work::spawn(move || work::first_fetch(&settings, &mirror, is_patient));
+        let mut fetching =
+            remote_pass::spawn(move || remote_pass::first_fetch(&settings, &mirror, is_patient));
         tokio::select! {
             () = stop.received() => {
                 self.cancel.cancel();
@@ -144,7 +144,7 @@ pub(super) async fn run(
 /// help.
 fn watch_refs(settings: &Settings, wake: &mpsc::Sender<()>) -> Result<Option<RefWatch>, DaemonError> {
     let [git_folder, shared] = pass::git_folders(settings)?;
-    let watch = ref_watch::watch(&git_folder, &shared, wake.clone());
+    let watch = wakeups::watch_refs(&git_folder, &shared, wake.clone());
     Ok(watch.inspect_err(|error| warn!(%error, "refs cannot be watched; polling only")).ok())
 }
 
@@ -205,7 +205,7 @@ impl EventLoop<'_> {
         self.state.reload(&mut self.settings, &mut *self.reload, self.hooks);
         let part = self.state.part(self.turn.is_some(), &self.right, self.hooks);
         let (mirror, right) = (self.origin.mirror.clone(), self.right.clone());
-        self.running = Some(work::start(&self.settings, mirror, right, part, &mut self.state));
+        self.running = Some(remote_pass::start(&self.settings, mirror, right, part, &mut self.state));
     }
 
     fn ended(&mut self, ended: Result<Passed, JoinError>) -> Event {
@@ -257,7 +257,7 @@ impl LoopState {
                 Event::Done
             }
             Ok(Ok(Work::Passed(passed))) => {
-                pass_log::report(&passed);
+                pass_end::report(&passed);
                 self.next_change = passed.next_change;
                 self.seen = Some(passed.seen);
                 Event::Done

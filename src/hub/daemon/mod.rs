@@ -6,32 +6,26 @@
 //! exchanges with the remote.
 
 mod allowance;
+mod branches;
 mod cache;
+mod counters;
 mod error;
 mod event_loop;
-mod hooks;
-mod hub_counts;
 mod idle_pass;
 mod pass;
-mod pass_log;
+mod pass_end;
 pub mod pass_metrics;
 mod previews;
-mod ref_snapshot;
-mod ref_watch;
-mod registry_numbers;
 mod remote;
 mod remote_pass;
 mod schedule;
 mod settings;
-mod signals;
-mod source_branch;
 mod standby;
 mod standing;
 pub mod status_posts;
-mod tip_check;
 mod upkeep;
+mod wakeups;
 pub mod webhooks;
-mod work;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -43,17 +37,17 @@ use status_posts::StatusPosts;
 use webhooks::Webhooks;
 
 pub use cache::Cache;
+pub use counters::RegistryNumbers;
 pub use error::PassError;
-pub use hooks::{PassEnd, PassHooks};
 pub use pass::{PassOutcome, PassResult, pass, pass_with_cache};
+pub use pass_end::{PassEnd, PassHooks};
 pub use previews::{PreviewChange, PreviewRule, Previews};
-pub use registry_numbers::RegistryNumbers;
 pub use remote::Mirror;
 pub use remote_pass::{Once, pass_once};
 pub use settings::Settings;
-pub use signals::{Stop, on_stop};
 pub use standby::{LeaseRef, Standby, lease_within};
 pub use standing::{FleetStanding, MemberStanding};
+pub use wakeups::{Stop, on_stop};
 
 /// The daemon could not start.
 #[derive(Debug, thiserror::Error)]

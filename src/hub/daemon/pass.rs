@@ -2,19 +2,18 @@
 
 use std::path::PathBuf;
 
+use super::branches::{find_source, refuse_untrusted};
 use super::cache::Cache;
 use super::error::PassError;
-use super::ref_snapshot::{OwnRefs, RefSnapshot};
+use super::idle_pass::{OwnRefs, RefSnapshot};
 use super::settings::Settings;
-use super::source_branch::find_source;
 use super::standing::FleetStanding;
-use super::tip_check::refuse_untrusted;
 use crate::inputs::{PassInputs, Reports};
 use crate::next_commit::{self, NextCommit, StepInputs};
 use crate::publish::cluster_refs::WantedRefs;
+use crate::publish::own_files::{IN_FORCE, remember};
 use crate::publish::rollout_steps::RolloutStep;
-use crate::publish::trusted_commits::{IN_FORCE, remember};
-use crate::publish::{self, CurrentState, Processed, Published, cluster_branches, cluster_refs};
+use crate::publish::{self, CurrentState, Processed, Published, cluster_refs};
 use crate::verify::trust::{self, Trust};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::model::{Map, Timestamp};
@@ -248,7 +247,7 @@ impl Attempt<'_> {
         let wanted = WantedRefs { rendered, clusters: &step.built.fleet.clusters, identity, alive };
         cluster_refs::repair(repo, refs, wanted, &mut cache.cluster_refs)?;
         let others = cache.cluster_refs.applied_by_others();
-        cluster_branches::repair(repo, refs, others, rendered)?;
+        cluster_refs::repair_branches(repo, refs, others, rendered)?;
         Ok(OwnRefs {
             rendered: Some(rendered.commit),
             clusters: cache.cluster_refs.refs(),

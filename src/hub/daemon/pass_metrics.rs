@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::PassError;
-use super::hooks::PassEnd;
-pub use super::hub_counts::HubCounts;
+pub use super::counters::HubCounts;
+use super::counters::RegistryNumbers;
 use super::pass::PassOutcome;
-use super::registry_numbers::RegistryNumbers;
+use super::pass_end::PassEnd;
 use super::standing::{FleetStanding, MemberStanding};
 use super::{status_posts, webhooks};
 use crate::next_commit::NextCommitError;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::error::InputError;
-use super::gate_inputs::{Basis, Step};
-use crate::publish::source_trailers;
+use super::gate::{Basis, Step};
+use crate::publish::trailers;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{Digest, Timestamp};
 use berth_engine::gate::messages::ALLOW_DELETE;
@@ -40,7 +40,7 @@ impl Approvals {
             }
         }
         for commit in new_commits(repo, step.source, basis.since)? {
-            let values = source_trailers::values(&commit.message, ALLOW_DELETE);
+            let values = trailers::values_in_message(&commit.message, ALLOW_DELETE);
             if !basis.limits.trailers {
                 approvals.diagnostics.extend(switched_off(&commit, &values));
                 continue;

@@ -7,7 +7,7 @@ use berth_git::protocol::Refs;
 use std::sync::Arc;
 
 use super::error::InputError;
-use super::hearing::Hearing;
+use super::silence::Hearing;
 use crate::publish::{self, CurrentState, Processed, PublishError};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::{ClusterStatus, LabelKeys, Map, Shared};

@@ -1,21 +1,26 @@
-//! Asks the gate about a source commit: gathers the approvals, looks up what it asks for, and returns the verdict with
-//! the trailers from which anybody can repeat it.
+//! Asks the gate about a source commit: gathers the approvals, looks up what it asks for, and returns the
+//! verdict with the trailers from which anybody can repeat it.
 //!
-//! The verdict's inputs besides commits are its [`Basis`].
+//! The verdict's inputs are the step that it is about, and besides commits its [`Basis`]. A daemon has the
+//! basis from the last pass, and a proof of a rendered commit has it from that commit's trailers. The gate
+//! also asks for the states of earlier rendered commits.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::PassInputs;
 use super::approvals::Approvals;
 use super::error::InputError;
-use super::gate_inputs::{Basis, Step};
-use super::past_states::PastStates;
-use crate::publish::{prune_permits, rollback};
+use crate::publish::prune_permits::{self, own_at};
+use crate::publish::{CurrentState, Processed, Trailers, rollback};
 use berth_base::diag::Diagnostics;
-use berth_base::model::{Decision, Digest, Key, Map};
-use berth_engine::gate::{self, HeldRecord, Outlook, PastState, Question, Span, Verdict, Wanted};
+use berth_base::model::{Approval, Decision, Digest, Fleet, Key, LabelKeys, Map, Timestamp, path};
+use berth_engine::gate::window::Paths;
+use berth_engine::gate::{self, HeldRecord, Limits, Outlook, PastState, Question, Span, Verdict, Wanted};
+use berth_engine::policy_tests::Failed;
+use berth_engine::state::{Comparison, State, decision_file, layout};
 use berth_git::protocol::trailers::{ALLOW_PRUNE, GATE, HELD, PROCESSED, ROLLBACK, RULES, USED_APPROVAL};
-use berth_git::{CommitId, Repo};
+use berth_git::{CommitId, EntryKind, Repo, TreeId};
 
 /// The span ahead in which deadlines count as part of a change.
 const AHEAD: Span = Span::hours(30 * 24);
@@ -134,4 +139,177 @@ fn trailers_of(
     lines.extend(verdict.held.iter().map(|held| (HELD, HeldRecord::of(held).to_string())));
     lines.extend(rollback.map(|commit| (ROLLBACK, commit.to_string())));
     lines.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// The inputs of a verdict besides the source and the rendered branch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Basis {
+    pub limits: Limits,
+    /// The source commit that was processed last.
+    pub since: Option<CommitId>,
+    /// The commit whose access rules held then.
+    pub rules: Option<CommitId>,
+}
+
+/// The step that a verdict is about.
+#[derive(Clone, Copy)]
+pub struct Step<'a> {
+    pub source: CommitId,
+    /// The current state, and the desired one.
+    pub states: &'a Comparison<'a>,
+    /// The first step towards the desired state.
+    pub first: &'a State,
+    /// The workloads whose new placement makes policy tests fail.
+    pub failing: &'a BTreeMap<Key, Failed>,
+    /// The approvals among the source's files.
+    pub files: &'a [Approval],
+    pub now: Timestamp,
+    /// The rendered branch, where earlier states are looked up.
+    pub rendered: &'a CurrentState,
+    /// Decides with the edit alone, to tell causes apart. Asked only where something is removed.
+    pub edit_alone: &'a dyn Fn() -> Vec<Map<Key, Decision>>,
+    /// Looks ahead to a moment for the deadlines of the source, and of the one before it.
+    /// Asked only where there may be any.
+    pub outlook: Option<&'a dyn Fn(Timestamp) -> Result<Outlook, InputError>>,
+    pub fleet: &'a Fleet,
+}
+
+impl std::fmt::Debug for Step<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Step").field("source", &self.source).field("now", &self.now).finish()
+    }
+}
+
+impl Basis {
+    /// Returns the basis of the daemon's next verdict. Where the last pass was cut short, the rendered branch is
+    /// newer than the processed ref, so the branch decides.
+    pub fn in_force(
+        limits: &Limits,
+        rendered: Option<&CurrentState>,
+        processed: Option<&Processed>,
+    ) -> Basis {
+        let commit = rendered.map(|rendered| rendered.commit);
+        let (since, rules) = match (processed.filter(|processed| processed.rendered == commit), rendered) {
+            (Some(processed), _) => (Some(processed.source), processed.rules),
+            (None, Some(rendered)) => {
+                let (source, trailers) = (rendered.trailers.source, &rendered.trailers);
+                (source, source.and_then(|source| rules_of(trailers, source)))
+            }
+            (None, None) => (None, None),
+        };
+        Basis { limits: limits.clone(), since, rules }
+    }
+
+    /// The commit whose access rules hold for a source: the one before it, and as long as it is the newest,
+    /// the same. `None` where nothing came before.
+    pub fn rules_for(&self, source: CommitId) -> Option<CommitId> {
+        if self.since == Some(source) { self.rules } else { self.since }
+    }
+
+    /// Reads the basis from a rendered commit's trailers. `None` where the gate was not asked.
+    pub fn of_trailers(trailers: &Trailers) -> Option<Basis> {
+        let one = |name| all(trailers, name).into_iter().next();
+        Some(Basis {
+            limits: one(GATE)?.parse().ok()?,
+            since: one(PROCESSED).and_then(|id| id.parse().ok()),
+            rules: one(RULES).and_then(|id| id.parse().ok()),
+        })
+    }
+}
+
+/// The labels that members may report, by what a rendered commit says.
+pub fn labels_of(trailers: &Trailers) -> LabelKeys {
+    Basis::of_trailers(trailers).map(|basis| basis.limits.labels).unwrap_or_default()
+}
+
+/// The commit whose access rules a rendered commit was made under.
+pub fn rules_of(trailers: &Trailers, source: CommitId) -> Option<CommitId> {
+    Basis::of_trailers(trailers)?.rules_for(source)
+}
+
+fn all(trailers: &Trailers, name: &str) -> Vec<String> {
+    trailers.others.iter().filter(|(found, _)| found == name).map(|(_, value)| value.clone()).collect()
+}
+
+/// Reads parts of rendered trees. Clusters share most of their folders.
+pub(super) struct PastStates<'r> {
+    repo: &'r Repo,
+    /// The paths below a cluster's folder.
+    paths: BTreeMap<TreeId, Paths>,
+}
+
+impl<'r> PastStates<'r> {
+    pub(super) fn of(repo: &'r Repo) -> PastStates<'r> {
+        PastStates { repo, paths: BTreeMap::new() }
+    }
+
+    /// Reads the state of a rendered commit. `None` where the repository lacks it.
+    pub(super) fn read(
+        &mut self,
+        commit: &str,
+        wanted: &Wanted<'_>,
+    ) -> Result<Option<PastState>, InputError> {
+        let Some(commit) = commit.parse().ok().filter(|commit: &CommitId| self.repo.has_commit(*commit))
+        else {
+            return Ok(None);
+        };
+        let Some((_, own)) = own_at(self.repo, commit)? else { return Ok(None) };
+        let mut decisions = Vec::new();
+        for workload in &wanted.workloads {
+            decisions.extend(self.decision(own.root, workload)?);
+        }
+        let folders = self.folders(own.root, wanted.clusters)?;
+        Ok(Some(PastState { seq: own.trailers.seq, decisions, folders }))
+    }
+
+    fn decision(&self, root: TreeId, key: &Key) -> Result<Option<Decision>, InputError> {
+        let mut folder = root;
+        for part in format!("{}/{}", layout::DECISIONS, path::of_key(key)).split('/') {
+            let found = self.repo.tree(folder)?.into_iter().find(|entry| entry.name == part.as_bytes());
+            match found.map(|entry| entry.kind) {
+                Some(EntryKind::Folder(id)) => folder = id,
+                Some(EntryKind::File(id)) => {
+                    return Ok(decision_file::read_decision(&self.repo.blob(id)?).ok());
+                }
+                _ => break,
+            }
+        }
+        Ok(None)
+    }
+
+    fn folders(
+        &mut self,
+        root: TreeId,
+        clusters: &BTreeSet<&str>,
+    ) -> Result<BTreeMap<String, Paths>, InputError> {
+        let top = self.repo.tree(root)?.into_iter().find(|entry| entry.name == layout::CLUSTERS.as_bytes());
+        let Some(EntryKind::Folder(top)) = top.map(|entry| entry.kind) else { return Ok(BTreeMap::new()) };
+        let parts: BTreeMap<String, &str> =
+            clusters.iter().map(|cluster| (path::encode(cluster), *cluster)).collect();
+        let mut folders = BTreeMap::new();
+        for entry in self.repo.tree(top)? {
+            let cluster = parts.get(&*String::from_utf8_lossy(&entry.name));
+            if let (EntryKind::Folder(id), Some(cluster)) = (entry.kind, cluster) {
+                folders.insert((*cluster).to_owned(), self.below(id)?);
+            }
+        }
+        Ok(folders)
+    }
+
+    fn below(&mut self, cluster: TreeId) -> Result<Paths, InputError> {
+        if let Some(known) = self.paths.get(&cluster) {
+            return Ok(known.clone());
+        }
+        let mut paths = BTreeSet::new();
+        for namespace in self.repo.tree(cluster)? {
+            let EntryKind::Folder(id) = namespace.kind else { continue };
+            let name = String::from_utf8_lossy(&namespace.name);
+            for file in self.repo.tree(id)? {
+                paths.insert(format!("{name}/{}", String::from_utf8_lossy(&file.name)).into());
+            }
+        }
+        let paths = Arc::new(paths);
+        self.paths.insert(cluster, paths.clone());
+        Ok(paths)
+    }
 }

@@ -3,23 +3,17 @@
 //!
 //! Commands and the daemon read through here, so that `plan` shows what `run` will do.
 
-mod access_rules;
 mod approvals;
-mod build_cache;
 mod causes;
 mod copy_reports;
 pub mod current_state;
 mod error;
 mod form_search;
 pub mod gate;
-pub mod gate_inputs;
-pub(crate) mod hearing;
-mod hypothetical;
 pub(crate) mod moment;
-mod past_states;
-mod policy_tests;
 mod read_source;
-mod silence;
+mod rules;
+pub(crate) mod silence;
 mod unpublished_contents;
 
 use std::path::{Path, PathBuf};
@@ -43,11 +37,11 @@ use form_search::GoodForms;
 use read_source::{ReadSource, TreePlace};
 use silence::Silences;
 
-pub use build_cache::BuildCache;
 pub use current_state::{LocatedState, Reports, Search};
 pub use error::InputError;
 pub use form_search::PublishedSource;
-pub use policy_tests::PolicyReport;
+pub use read_source::BuildCache;
+pub use rules::PolicyReport;
 pub use unpublished_contents::UnpublishedContents;
 
 /// A commit of the source, and the state to go on from.
@@ -104,7 +98,7 @@ impl Publication {
 }
 
 fn labels_of(rendered: Option<&CurrentState>) -> LabelKeys {
-    rendered.map(|rendered| gate_inputs::labels_of(&rendered.trailers)).unwrap_or_default()
+    rendered.map(|rendered| gate::labels_of(&rendered.trailers)).unwrap_or_default()
 }
 
 impl PassInputs {
@@ -124,11 +118,11 @@ impl PassInputs {
         let current = located.current.as_ref();
         let head = repo.resolve("HEAD")?;
         let ruling = match against {
-            Some(revision) => Some(access_rules::against(&repo, revision, head)?),
-            None => access_rules::for_folder(&repo, &located, head)?,
+            Some(revision) => Some(rules::against(&repo, revision, head)?),
+            None => rules::for_folder(&repo, &located, head)?,
         };
-        let kept = |ruling| access_rules::kept_of(&repo, current, ruling);
-        tree.rules_from = access_rules::of(&repo, ruling, kept, &tree, &mut git::SourceCache::default())?;
+        let kept = |ruling| rules::kept_of(&repo, current, ruling);
+        tree.rules_from = rules::of(&repo, ruling, kept, &tree, &mut git::SourceCache::default())?;
         let place = TreePlace { repo: &repo, current, commit: None, older: head };
         let mut cache = BuildCache::default();
         let source = ReadSource::with_history(label, tree, place, &mut cache)?;
@@ -152,8 +146,8 @@ impl PassInputs {
         let located = LocatedState::find(&repo, search)?;
         let current = located.current.as_ref();
         let rules = match against {
-            Some(revision) => Some(access_rules::against(&repo, revision, Some(commit))?),
-            None => access_rules::for_commit(&repo, &located, commit)?,
+            Some(revision) => Some(rules::against(&repo, revision, Some(commit))?),
+            None => rules::for_commit(&repo, &located, commit)?,
         };
         let reports = located.reports(&repo, &labels_of(current))?;
         let source = SourceCommit { repo: &repo, commit, rules, current };
@@ -233,8 +227,8 @@ impl PassInputs {
         let SourceCommit { repo, commit, rules, current } = source;
         let info = repo.commit(commit)?;
         let mut tree = git::read_source_with_cache(repo, commit, &mut cache.source)?;
-        let kept = |ruling| access_rules::kept_of(repo, current, ruling);
-        tree.rules_from = access_rules::of(repo, rules, kept, &tree, &mut cache.source)?;
+        let kept = |ruling| rules::kept_of(repo, current, ruling);
+        tree.rules_from = rules::of(repo, rules, kept, &tree, &mut cache.source)?;
         let label = format!("commit {commit} ({})", info.subject());
         let place = TreePlace { repo, current, commit: Some(commit), older: info.parents.first().copied() };
         let source = ReadSource::with_history(label, tree, place, &mut cache)?;

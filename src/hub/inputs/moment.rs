@@ -1,13 +1,17 @@
-//! The moment that a pass decides for.
+//! The moment that a pass decides for, and decisions at later moments.
 //!
-//! The author of a commit chooses its date, so it decides nothing: where the outcome depends on the moment, the
-//! moment is the one at which the daemon saw the commit first. Where it does not, the commit's date stays, so that equal
-//! inputs give equal commits on every machine.
+//! The author of a commit chooses its date, so it decides nothing: where the outcome depends on the moment,
+//! the moment is the one at which the daemon saw the commit first. Where it does not, the commit's date
+//! stays, so that equal inputs give equal commits on every machine.
+//!
+//! Hypothetical decisions over the inputs of a pass: at later moments, and those of an edit alone.
 
 use super::{InputError, PassInputs};
 use berth_base::diag::{Diagnostic, Pos};
-use berth_base::model::{ContentError, Contents, Timestamp};
-use berth_engine::pipeline::{self, Built};
+use berth_base::model::{ClusterStatus, ContentError, Contents, Decision, Key, Map, Shared, Timestamp};
+use berth_engine::gate::deadlines::LaterDecisions;
+use berth_engine::hypothetical;
+use berth_engine::pipeline::{self, Built, Inputs};
 use berth_git::{CommitId, Repo};
 
 /// Seconds that the date of a commit may be ahead of this machine's clock.
@@ -85,5 +89,29 @@ impl PassInputs {
     /// see them first again.
     fn remember_first_seen(&mut self, built: &Built) {
         self.reports.statuses = pipeline::with_first_seen(&built.state, &self.reports.statuses).into_owned();
+    }
+}
+
+impl PassInputs {
+    /// The decisions at the moments from now `until` another one at which time alone changes some.
+    pub fn ahead(
+        &self,
+        facts: &Map<String, Shared<ClusterStatus>>,
+        first_seen: &Map<String, Shared<ClusterStatus>>,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Vec<LaterDecisions> {
+        self.inputs(|inputs| {
+            hypothetical::ahead(&self.source.loaded, Inputs { now, ..inputs }, facts, first_seen, until)
+        })
+    }
+
+    /// The decisions that the edit alone would give, with the outside of the current state.
+    pub fn edit_alone(
+        &self,
+        facts: &Map<String, Shared<ClusterStatus>>,
+        then: Option<Timestamp>,
+    ) -> Vec<Map<Key, Decision>> {
+        self.inputs(|inputs| hypothetical::edit_alone(&self.source.loaded, inputs, facts, then))
     }
 }

@@ -1,13 +1,17 @@
-//! The first stage of a pass: the files of a source are read and loaded, with the last good forms of broken ones.
+//! The first stage of a pass: the files of a source are read and loaded, with the last good forms of broken
+//! ones; and the cache that one reading of the fleet leaves for the next.
 
 use std::collections::BTreeMap;
 
-use super::build_cache::BuildCache;
+use super::copy_reports::CopyReportCache;
 use super::error::InputError;
 use super::form_search::{FormSearch, GoodForms};
 use crate::publish::CurrentState;
 use berth_base::source::SourceTree;
-use berth_engine::load::{self, History, Loaded};
+use berth_engine::load::{self, FileCache, History, Loaded};
+use berth_engine::pipeline;
+use berth_engine::state::ObjectIndex;
+use berth_git as git;
 use berth_git::{CommitId, Repo};
 
 /// The files of a source, read and loaded.
@@ -70,5 +74,30 @@ impl ReadSource {
         edit(&mut self.tree);
         let (tree, parsed) = (&self.tree, &mut cache.parsed);
         self.loaded = self.forms.with(|history| load::load_with_cache(tree, history, parsed));
+    }
+}
+
+/// Results of earlier readings. Losing them costs time only.
+#[derive(Debug, Default)]
+pub struct BuildCache {
+    pub(super) source: git::SourceCache,
+    pub(super) parsed: FileCache,
+    pub(super) copies: CopyReportCache,
+    /// The rendered objects of the current state, and no other.
+    pub built: Option<pipeline::PipelineCache>,
+    /// Of the decisions of the last plan.
+    pub(super) objects: ObjectIndex,
+}
+
+impl BuildCache {
+    /// Forgets what the last reading did not use.
+    pub(super) fn forget_unused(&mut self) {
+        self.source.forget_unused();
+        self.parsed.forget_unused();
+    }
+
+    /// Returns the number of files parsed since this cache began.
+    pub fn parsed(&self) -> usize {
+        self.parsed.count()
     }
 }

@@ -2,8 +2,7 @@
 
 use std::mem;
 
-use crate::inputs::gate::{self, Gated};
-use crate::inputs::gate_inputs::{self, Basis, Step};
+use crate::inputs::gate::{self, Basis, Gated, Step};
 use crate::inputs::{BuildCache, InputError, PassInputs, PolicyReport, Reports, SourceCommit};
 use crate::publish::rollout_steps::{self, RolloutStep};
 use crate::publish::{self, CurrentState, PublishError, Published, Stamp, Summary, Trailers};
@@ -291,7 +290,7 @@ fn read_and_build(
         }
         Outside::Recorded { facts, trailers } => {
             let now = trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
-            let rules = given.current.and_then(|_| gate_inputs::rules_of(trailers, given.source));
+            let rules = given.current.and_then(|_| gate::rules_of(trailers, given.source));
             let facts = mem::take(facts);
             let inputs = PassInputs::recorded(source(rules), facts, now)?;
             let built = inputs.build(contents)?;

@@ -2,21 +2,24 @@
 //!
 //! These refs are a cache, which can be derived again from the rendered branch. A cluster without objects has a ref
 //! with an empty tree, so that a member can distinguish an empty folder from an unknown cluster.
+//!
+//! Each cluster whose folder another program applies has a branch too, since such programs do not read berth's own
+//! refs. It is a cache like the cluster refs: each commit can be derived from the folder on the rendered branch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster_ref_cache::{ClusterRefCache, Settled, Sound};
 use super::error::PublishError;
 use super::folder_history::{self, KnownTrees};
+use super::own_files::{remember, remembered};
 use super::prune_permits;
 use super::rendered_state::CurrentState;
 use super::tree::write_folder;
-use super::trusted_commits::{remember, remembered};
 use berth_base::model::applier::BERTH;
 use berth_base::model::{Cluster, Map, Shared, Timestamp};
-use berth_git::protocol::cluster_ref::Replaced;
+use berth_git::protocol::cluster_ref::{self, Replaced};
 use berth_git::protocol::trailers::one_line;
-use berth_git::protocol::{ClusterRef, Refs, cluster_ref};
+use berth_git::protocol::{ClusterRef, Refs, write_cluster_branch};
 use berth_git::signature::{AllowedSigners, PublicKey};
 use berth_git::{CommitId, Identity, RefMove, Repo, TreeId, Writer};
 
@@ -381,7 +384,7 @@ fn is_sound(
 }
 
 /// Returns the cluster's folder without foreign files.
-pub(super) fn folder_tree(
+fn folder_tree(
     writer: &mut Writer<'_>,
     rendered: &CurrentState,
     cluster: &str,
@@ -391,4 +394,34 @@ pub(super) fn folder_tree(
         (None, Some(folder)) => write_folder(writer, folder),
         (None, None) => Ok(TreeId::EMPTY),
     }
+}
+
+/// Updates the branches of these clusters to the rendered commit. Removes the branches of other clusters.
+pub fn repair_branches<'c>(
+    repo: &Repo,
+    refs: &Refs,
+    clusters: impl Iterator<Item = &'c String>,
+    rendered: &CurrentState,
+) -> Result<(), PublishError> {
+    let mut writer = Writer::new(repo)?;
+    let mut existing: BTreeMap<String, CommitId> =
+        repo.list_refs(&refs.cluster_branches)?.iter().map(|(name, id)| (name.clone(), *id)).collect();
+    let mut moves = Vec::new();
+    for name in clusters {
+        let tree = folder_tree(&mut writer, rendered, name)?;
+        let target = refs.cluster_branch(name);
+        let old = existing.remove(&target);
+        // A commit with this tree may have another message or a parent, and so another revision.
+        let new = write_cluster_branch(&mut writer, name, tree)?;
+        if old != Some(new) {
+            if old.is_none() {
+                repo.discard_broken_ref(&target)?;
+            }
+            moves.push(RefMove { name: target, old, new });
+        }
+    }
+    for (name, commit) in existing {
+        repo.delete_ref(&name, commit)?;
+    }
+    Ok(repo.move_refs(&moves)?)
 }

@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::error::PublishError;
-use super::own_commits::{LONGEST_WALK, claimed};
-use super::owned;
-use super::trailers::Trailers;
+use super::trailers::{LONGEST_WALK, Trailers, claimed};
+use super::tree;
 use berth_base::cache::Cache;
 use berth_base::model::path;
 use berth_engine::state::layout;
@@ -74,7 +73,7 @@ impl Own {
     }
 
     fn is_genuine(&self, repo: &Repo) -> Result<bool, PublishError> {
-        Ok(self.trailers.fit(owned::state_tree(&repo.tree(self.root)?)?))
+        Ok(self.trailers.fit(tree::state_tree(&repo.tree(self.root)?)?))
     }
 }
 

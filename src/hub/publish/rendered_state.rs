@@ -7,9 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::error::PublishError;
-use super::own_commits::last_own;
-use super::owned;
-use super::trailers::Trailers;
+use super::trailers::{Trailers, last_own};
+use super::tree;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{ContentId, Folder, FolderEntry, Map, Pick, Shared, path};
 use berth_base::source::budget::MOST_OF_A_STATE;
@@ -116,7 +115,7 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
         beside: Vec::new(),
     };
     let mut folders = BTreeMap::new();
-    for entry in root.iter().filter(|entry| owned::is_owned(entry)) {
+    for entry in root.iter().filter(|entry| tree::is_owned(entry)) {
         match (entry.kind, String::from_utf8_lossy(&entry.name)) {
             (EntryKind::Folder(id), name) => {
                 folders.insert(name.into_owned(), id);
@@ -369,7 +368,7 @@ impl<'r> Reader<'r> {
 }
 
 /// The number of foreign files that are reported. All of them are omitted.
-pub(super) const MOST_FOREIGN: usize = 1_000;
+const MOST_FOREIGN: usize = 1_000;
 
 /// Warns about a file that berth did not write.
 pub(super) fn foreign(path: &str) -> Diagnostic {
@@ -381,7 +380,7 @@ pub(super) fn foreign(path: &str) -> Diagnostic {
 }
 
 /// Warns about a manual change to one of berth's files.
-pub(super) fn undone(path: &str, done: &str) -> Diagnostic {
+fn undone(path: &str, done: &str) -> Diagnostic {
     let message = format!("this was {done} by hand; the next publication restores it");
     Diagnostic::warning(Pos::file(path), message).hint("change the source branch instead")
 }

@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use super::error::PublishError;
-use super::own_commits::claimed;
 use super::rendered_state::{CurrentState, read_state};
+use super::trailers::claimed;
 use berth_base::model::{ContentId, Contents as _, Folder, Map, Timestamp, path};
 use berth_engine::state::{State, decision_file, layout, placement_decision};
 use berth_git::{CommitId, EntryKind, GitContents, GitError, Repo, TreeId};

@@ -1,4 +1,5 @@
 //! Writes a state as Git trees, based on those of the current state: only differences are read and written.
+//! The part of the rendered branch's root tree that belongs to berth.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use berth_base::model::shared::{ByAllocation, shared_by_several};
 use berth_base::model::{Decision, Folder, Map, differences, path};
 use berth_base::parallel;
 use berth_engine::state::{State, decision_file, layout, ledger_file, placement_decision, releases_file};
-use berth_git::{Entry, EntryKind, HashedBlob, TreeId, Writer};
+use berth_git::{Entry, EntryKind, HashedBlob, TreeId, Writer, tree_id};
 
 /// Berth's entries of the branch's root, and the trees of the clusters' folders.
 pub(super) struct Written {
@@ -176,4 +177,15 @@ fn ledger(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Edits
 
 fn file(writer: &mut Writer<'_>, text: &str) -> Result<EntryKind, PublishError> {
     Ok(EntryKind::File(writer.blob(text.as_bytes())?))
+}
+
+/// Reports whether an entry of the branch's root belongs to berth.
+pub(super) fn is_owned(entry: &Entry) -> bool {
+    let name = entry.name.as_slice();
+    name == layout::MARKER.as_bytes() || layout::OWNED.iter().any(|owned| name == owned.as_bytes())
+}
+
+/// Returns the tree id of the state: the root tree with only berth's entries.
+pub(super) fn state_tree(root: &[Entry]) -> Result<TreeId, PublishError> {
+    Ok(tree_id(root.iter().filter(|entry| is_owned(entry)).cloned().collect())?)
 }

@@ -4,7 +4,7 @@
 //! A commit computed from a false input is proven like any other, since the false input is part of it. So each
 //! trailer that is an input is checked against the possibilities that earlier commits leave.
 
-use crate::inputs::gate_inputs::{self, Basis};
+use crate::inputs::gate::{self, Basis};
 use crate::inputs::moment::MOST_AHEAD_SECONDS;
 use crate::publish::{CurrentState, Trailers};
 use berth_base::model::{ClusterStatus, Map, Shared, Timestamp};
@@ -232,7 +232,7 @@ impl Check<'_> {
             return Ok(());
         }
         // For an unchanged source, the rules stay those of the earlier commit.
-        let inherited = gate_inputs::rules_of(&current.trailers, before);
+        let inherited = gate::rules_of(&current.trailers, before);
         if before == source {
             if basis.rules != inherited {
                 let named = |id: Option<CommitId>| id.map_or_else(|| "none".to_owned(), |id| id.short());

@@ -3,10 +3,12 @@
 //! The inputs are the source commit and the facts that the commit names and contains, its trailers, and its parent's
 //! state. The identity is taken from the commit, since nothing determines it. Trailers that are inputs have
 //! [`bounds`].
+//!
+//! The commits to prove are selected from a commit, branch or range: oldest first, along first parents.
 
+use super::VerifyError;
 use super::bounds::{self, Claims, Expected};
 use super::compare::{Difference, compare};
-use super::error::VerifyError;
 use crate::next_commit::{CommitInputs, NextCommit, NextCommitError, Outside, compute};
 use crate::publish::{self, CurrentState, PublishError, Published, Trailers};
 use berth_base::model::{ClusterStatus, Map, Shared};
@@ -159,7 +161,7 @@ impl<'r> Verifier<'r> {
 
     /// Ends the proof of an imported commit.
     fn pass_over_import(&self, info: &CommitInfo) -> Result<(), Early> {
-        let Some((from, is_root)) = publish::import::import_of(self.repo, info)? else { return Ok(()) };
+        let Some((from, is_root)) = publish::commit::import_of(self.repo, info)? else { return Ok(()) };
         Err(Early::Verdict(match self.root {
             _ if !is_root => Verdict::Differs(vec![Difference::NoRoot]),
             Some(root) if root == info.id => Verdict::Root(from),
@@ -256,4 +258,46 @@ fn no_commit(what: &str, commit: CommitId) -> Verdict {
 
 fn refused(why: &PublishError) -> Verdict {
     Verdict::Differs(vec![Difference::Refused(why.to_string())])
+}
+
+/// Selects all commits of a branch or of `A..B`, and a single one for any other revision. Either end of a range may
+/// be omitted: it begins with the branch, and ends with `rendered`.
+pub fn select(repo: &Repo, wanted: &str, rendered: &str) -> Result<Vec<CommitId>, VerifyError> {
+    let Some((base, tip)) = wanted.split_once("..") else {
+        let tip = repo.require(wanted)?;
+        return if is_branch(repo, wanted) { line(repo, None, tip) } else { Ok(vec![tip]) };
+    };
+    let tip = if tip.is_empty() { rendered } else { tip };
+    let end = repo.require(tip)?;
+    if base.is_empty() {
+        return line(repo, None, end);
+    }
+    let start = repo.require(base)?;
+    let commits = line(repo, Some(start), end)?;
+    let joins = match commits.first() {
+        Some(first) => repo.commit(*first)?.parents.first() == Some(&start),
+        None => true,
+    };
+    if joins { Ok(commits) } else { Err(VerifyError::NotBefore { base: base.into(), tip: tip.into() }) }
+}
+
+fn is_branch(repo: &Repo, name: &str) -> bool {
+    let full = ["", "refs/", "refs/heads/", "refs/remotes/"].map(|folder| format!("{folder}{name}"));
+    full.iter().any(|full| full.starts_with("refs/") && repo.read_ref(full).is_ok_and(|id| id.is_some()))
+}
+
+/// Returns the first parents from `tip` back to `after`, without `after`.
+fn line(repo: &Repo, after: Option<CommitId>, tip: CommitId) -> Result<Vec<CommitId>, VerifyError> {
+    let mut commits = Vec::new();
+    let mut next = Some(tip);
+    while let Some(commit) = next.filter(|commit| Some(*commit) != after) {
+        // The boundary of a shallow clone.
+        if commit != tip && !repo.has_commit(commit) {
+            break;
+        }
+        commits.push(commit);
+        next = repo.commit(commit)?.parents.first().copied();
+    }
+    commits.reverse();
+    Ok(commits)
 }

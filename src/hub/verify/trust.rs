@@ -7,12 +7,12 @@
 use berth_git::protocol::Refs;
 use std::collections::BTreeSet;
 
+use super::VerifyError;
 use super::bounds::{Expected, ExpectedLimits};
-use super::error::VerifyError;
 use super::proof::{Proof, Verdict, Verifier};
 use crate::inputs::moment::MOST_AHEAD_SECONDS;
-use crate::publish::own_commits::LONGEST_WALK;
-use crate::publish::trusted_commits::{remember, remembered};
+use crate::publish::own_files::{remember, remembered};
+use crate::publish::trailers::LONGEST_WALK;
 use crate::publish::{self};
 use berth_base::model::Timestamp;
 use berth_base::text::counted;
@@ -318,7 +318,7 @@ impl<'q> Line<'q> {
         let mut provable = self.claims.len();
         let first = self.repo.commit(*self.claims.last().unwrap_or(&self.question.tip))?;
         // A shallow clone's oldest commit has no parent here, and an import has no inputs.
-        let is_import = matches!(publish::import::import_of(self.repo, &first)?, Some((_, true)));
+        let is_import = matches!(publish::commit::import_of(self.repo, &first)?, Some((_, true)));
         if self.end != End::First || is_import {
             provable -= 1;
         }

@@ -3,8 +3,8 @@
 //!
 //! - [`access`]: builds a client from a kubeconfig and a context. `session`: the client, the runtime and the time
 //!   limit of an answer, shared by all that talk to an API server.
-//! - [`client`]: lists in pages, some at once through [`concurrency`]. [`error`]: error messages. [`resource`]:
-//!   requests. [`rights`]: an account's rights.
+//! - [`client`]: lists in pages, some at once through [`concurrency`], and an account's rights. [`error`]: error
+//!   messages. [`resource`]: requests.
 //!
 //! Callers use the trait [`Host`], so that tests need no cluster. This module never writes to a cluster.
 
@@ -13,7 +13,6 @@ pub mod client;
 pub mod concurrency;
 pub mod error;
 pub mod resource;
-pub mod rights;
 pub(crate) mod session;
 
 use std::collections::BTreeSet;

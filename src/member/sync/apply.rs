@@ -1,8 +1,13 @@
-//! Carries out a plan: stage by stage, with all errors collected and removals last.
+//! Carries out a plan: stage by stage, with all errors collected and removals last. [`PlanResult`] is the
+//! result.
 //!
 //! Objects fail independently. An object waits for its missing namespace or CRD, for lower waves, and for its
-//! dependencies; a removal waits for all objects of its workload. Nothing here waits for time to pass: the next sync
-//! continues with objects that still wait.
+//! dependencies; a removal waits for all objects of its workload. Nothing here waits for time to pass: the
+//! next sync continues with objects that still wait.
+//!
+//! A removal waits because another object of its workload is not in its wanted form yet
+//! ([`RemovalBlockers`]). A refused object blocks the removals of its workload until its time is up. An
+//! unreadable file blocks them until it can be read: its content is unknown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,10 +15,9 @@ use super::apply_order::{self, ApplyOrder};
 use super::backends::{Apply, Backend, BackendError, Record};
 use super::desired::{Desired, DesiredSet, defined_by};
 use super::health::Health;
-use super::plan::{self, Form, HeldRemoval, HoldReason, Planned, Prune, Write};
-use super::plan_result::PlanResult;
-use super::removal_blockers::{Blocker, RemovalBlockers};
+use super::plan::{self, ALL_OF_KIND, Form, HeldRemoval, HoldReason, Planned, Prune, Write};
 use berth_base::model::ObjectId;
+use berth_base::model::annotation::WORKLOAD;
 use berth_base::model::status::Problem;
 
 /// Carries out a plan against the backend it was made for.
@@ -199,7 +203,7 @@ impl MissingParents {
             live.get(id).is_some_and(|live| matches!(live.form, Form::There { .. } | Form::Refused(_)))
         };
         let failed = plan.problems.iter().chain(&done.problems).map(|problem| &problem.object);
-        for id in failed.filter(|id| !there(id) && &*id.name != plan::ALL_OF_KIND) {
+        for id in failed.filter(|id| !there(id) && &*id.name != ALL_OF_KIND) {
             if plan::is_namespace(id) {
                 missing.namespaces.insert(id.clone());
             }
@@ -219,4 +223,124 @@ impl MissingParents {
         let namespace = ObjectId::new("", "Namespace", "", &id.namespace);
         self.namespaces.get(&namespace).or(definition.map(|(_, _, id)| id))
     }
+}
+
+/// The result of carrying out a plan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PlanResult {
+    pub written: BTreeSet<ObjectId>,
+    /// The objects removed or released.
+    pub pruned: BTreeSet<ObjectId>,
+    pub held: Vec<HeldRemoval>,
+    pub problems: Vec<Problem>,
+    /// Objects that may still reach their wanted form by themselves.
+    pub waiting: Vec<Problem>,
+    /// For each waiting object, the last object in the chain of dependencies.
+    pub roots: BTreeMap<ObjectId, ObjectId>,
+}
+
+/// Finds the unwanted objects that still exist and that berth will remove. The number counts the kinds that could not
+/// be listed, which may contain more of them.
+pub(super) fn removing(planned: Planned<'_>, done: &PlanResult) -> (Vec<ObjectId>, usize) {
+    let Planned { plan, desired, live } = planned;
+    let stays_for_good = |held: &&HeldRemoval| match held.why {
+        HoldReason::Disabled | HoldReason::Protected | HoldReason::HasOwner => true,
+        HoldReason::NeedsApproval
+        | HoldReason::WorkloadFailed
+        | HoldReason::NotHealthy
+        | HoldReason::Suspended => false,
+    };
+    let stay: BTreeSet<&ObjectId> = plan.held.iter().filter(stays_for_good).map(|held| &held.id).collect();
+    let is_left = |id: &ObjectId| !done.pruned.contains(id) && !stay.contains(id);
+    let unwanted = live.iter().filter(|(id, live)| {
+        live.owned
+            && live.form != Form::Absent
+            && !desired.objects.contains_key(*id)
+            && !desired.is_blocked(id)
+    });
+    let left = unwanted.map(|(id, _)| id).filter(|id| is_left(id));
+    let (kinds, named): (Vec<&ObjectId>, Vec<&ObjectId>) = left.partition(|id| &*id.name == ALL_OF_KIND);
+    (named.into_iter().cloned().collect(), kinds.len())
+}
+
+/// The object that blocks a removal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Blocker {
+    pub object: ObjectId,
+    /// The blocker's time will end the wait.
+    pub has_time: bool,
+}
+
+impl Blocker {
+    pub fn words(&self) -> String {
+        let until = if self.has_time { ", within `--health-timeout`" } else { "" };
+        format!("{} of its workload is not applied and healthy{until}", self.object)
+    }
+}
+
+/// For each workload, the first object that is not in its wanted form and has time left.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RemovalBlockers {
+    workloads: BTreeMap<String, Blocker>,
+    /// A blocker of an unknown workload. It blocks all removals.
+    any: Option<Blocker>,
+    /// Objects whose time is up.
+    pub given_up: BTreeSet<ObjectId>,
+}
+
+impl RemovalBlockers {
+    pub fn of(planned: Planned<'_>, done: &PlanResult, backend: &mut dyn Backend) -> RemovalBlockers {
+        let Planned { plan, desired, live } = planned;
+        let had = |id: &ObjectId| {
+            let annotations = &live.get(id)?.annotations;
+            Some(annotations.get(WORKLOAD).cloned().unwrap_or_default())
+        };
+        let mut unfinished = RemovalBlockers::default();
+        for blocked in desired.blocked.values() {
+            let blocker = Blocker { object: blocked.id.clone(), has_time: false };
+            match blocked.workload.clone().or_else(|| had(&blocked.id)) {
+                Some(workload) => drop(unfinished.workloads.entry(workload).or_insert(blocker)),
+                None => drop(unfinished.any.get_or_insert(blocker)),
+            }
+        }
+        let failed = plan.problems.iter().chain(&done.problems).chain(&done.waiting);
+        let failed: BTreeSet<ObjectId> = failed
+            .map(|problem| problem.object.clone())
+            .filter(|id| &*id.name != ALL_OF_KIND && !desired.is_blocked(id))
+            .collect();
+        let given_up = backend.given_up(&failed);
+        for id in failed {
+            let wanted = desired.objects.get(&id).map(|desired| desired.workload().to_owned());
+            let Some(workload) = wanted.or_else(|| had(&id)) else { continue };
+            let root = done.roots.get(&id).unwrap_or(&id);
+            let is_over = given_up.as_ref().is_some_and(|over| over.contains(root) || over.contains(&id))
+                || is_overdue(root, backend);
+            if is_over {
+                unfinished.given_up.insert(id);
+            } else {
+                let blocker = Blocker { object: root.clone(), has_time: given_up.is_some() };
+                unfinished.workloads.entry(workload).or_insert(blocker);
+            }
+        }
+        unfinished
+    }
+
+    /// Splits removals into those that can run now and those that wait. An object that is already missing waits for
+    /// nothing.
+    pub fn split(&self, prunes: Vec<Prune>) -> (Vec<Prune>, Vec<(Prune, Blocker)>) {
+        let (mut now, mut behind) = (Vec::new(), Vec::new());
+        for prune in prunes {
+            let blocker = self.any.as_ref().or_else(|| self.workloads.get(&prune.workload));
+            match blocker.filter(|_| prune.seen.is_some()) {
+                Some(blocker) => behind.push((prune, blocker.clone())),
+                None => now.push(prune),
+            }
+        }
+        (now, behind)
+    }
+}
+
+fn is_overdue(id: &ObjectId, backend: &mut dyn Backend) -> bool {
+    let observed = backend.object_health(id);
+    observed.overdue && observed.health != Health::Healthy
 }

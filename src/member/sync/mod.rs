@@ -18,29 +18,22 @@ pub mod desired;
 mod errors;
 pub mod facts_file;
 pub(crate) mod field_differences;
-mod findings;
-pub mod fleet_pin;
 pub mod health;
 pub mod local_overrides;
-pub mod override_objects;
 pub mod plan;
-mod plan_form;
-mod plan_result;
 pub mod remote;
-mod removal_blockers;
 pub mod status;
 pub mod strategy;
 pub mod suspension;
-pub(crate) mod sync_events;
 pub mod sync_loop;
 pub mod sync_metrics;
 pub mod teardown;
 pub mod until_idle;
-pub mod wakeups;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use apply::PlanResult;
 use backends::{Apply, Backend, BackendError, ObjectHealth, Preview, Record};
 use berth_base::model::applier::BERTH;
 use berth_base::model::status::{Applied, Problem, Suspension};
@@ -49,7 +42,6 @@ use desired::{Desired, DesiredSet};
 use health::Health;
 use local_overrides::LocalOverrides;
 use plan::{HeldRemoval, HoldReason, Live, Planned, Prune, SyncPlan};
-use plan_result::PlanResult;
 
 pub use cluster_folder::ClusterFolder;
 pub use errors::{ApplyError, SyncError};
@@ -144,7 +136,7 @@ fn sync_round(
     let mut plan = plan::plan(&desired, &live, |id| {
         options.allow_risky_prune || may_approve && folder.allow_prune.contains(&path::of_object(id))
     });
-    findings::apply(&mut plan, &desired, &live, backend.findings());
+    strategy::apply(&mut plan, &desired, &live, backend.findings());
     let Suspended { whole: suspended, resumes_at } =
         hold_suspended(&mut plan, &desired, backend, options.now);
     let record = &succession.record;
@@ -157,7 +149,7 @@ fn sync_round(
         carry_out(&mut plan, &desired, &live, record, backend)?
     };
     let planned = Planned { plan: &plan, desired: &desired, live: &live };
-    let (removing, more_removing) = plan_result::removing(planned, &done);
+    let (removing, more_removing) = apply::removing(planned, &done);
     let mut outcome = outcome(plan, done, succession.in_effect(suspended.is_some()));
     outcome.applied.problems.extend(local.problems);
     outcome.applied.suspended = suspended;

@@ -1,13 +1,17 @@
 //! Compares a folder's objects with a backend's, and plans the writes and removals in order.
 //!
-//! Pure. Nothing is taken over or removed by accident: a foreign object is a conflict unless its annotation allows
-//! the take-over, and an object that must not be removed stays, with the reason. Namespaces and CRDs are written
-//! first and removed last.
+//! Pure. Nothing is taken over or removed by accident: a foreign object is a conflict unless its annotation
+//! allows the take-over, and an object that must not be removed stays, with the reason. Namespaces and CRDs
+//! are written first and removed last.
+//!
+//! A plan as JSON names objects and never shows their content.
 
 use std::cmp::Reverse;
-
 use std::collections::BTreeMap;
 use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value as Json;
 
 use super::desired::{Annotations, Desired, DesiredSet};
 use super::strategy::{Strategy, WriteLimit};
@@ -329,4 +333,61 @@ pub(crate) fn is_definition(id: &ObjectId) -> bool {
 /// Reports whether other objects need this one to exist: namespaces and definitions.
 pub(crate) fn goes_first(id: &ObjectId) -> bool {
     is_namespace(id) || is_definition(id)
+}
+
+#[derive(Serialize)]
+struct PlanForm<'a> {
+    writes: Vec<ObjectForm<'a>>,
+    prunes: Vec<ObjectForm<'a>>,
+    orphans: Vec<ObjectForm<'a>>,
+    held: Vec<ObjectForm<'a>>,
+    problems: Vec<ObjectForm<'a>>,
+    differences: Vec<ObjectForm<'a>>,
+    unchanged: usize,
+}
+
+#[derive(Serialize)]
+struct ObjectForm<'a> {
+    group: &'a str,
+    kind: &'a str,
+    namespace: &'a str,
+    name: &'a str,
+    #[serde(flatten)]
+    said: Option<Said<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Said<'a> {
+    Action(&'a str),
+    Reason(&'a str),
+    Message(&'a str),
+}
+
+impl SyncPlan {
+    /// Returns the plan as JSON.
+    pub fn to_json(&self) -> Json {
+        let form = PlanForm {
+            writes: self
+                .writes
+                .iter()
+                .map(|it| object(&it.id, Some(Said::Action(it.action.word()))))
+                .collect(),
+            prunes: self.removed().map(|prune| object(&prune.id, None)).collect(),
+            orphans: self.orphaned().map(|prune| object(&prune.id, None)).collect(),
+            held: self.held.iter().map(|it| object(&it.id, Some(Said::Reason(it.why.words())))).collect(),
+            problems: self.problems.iter().map(problem).collect(),
+            differences: self.differences.iter().map(problem).collect(),
+            unchanged: self.unchanged.len(),
+        };
+        serde_json::to_value(form).expect("texts and numbers always are JSON")
+    }
+}
+
+fn object<'a>(id: &'a ObjectId, said: Option<Said<'a>>) -> ObjectForm<'a> {
+    ObjectForm { group: &id.group, kind: &id.kind, namespace: &id.namespace, name: &id.name, said }
+}
+
+fn problem(problem: &Problem) -> ObjectForm<'_> {
+    object(&problem.object, Some(Said::Message(&problem.message)))
 }

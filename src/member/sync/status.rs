@@ -2,9 +2,16 @@
 //!
 //! The ref holds one commit without a parent, replaced by compare-and-swap. It is only written if something changed
 //! or the heartbeat is due, because thousands of members share one repository. `now` is an argument.
+//!
+//! The events of a sync, for people who look into the cluster.
+//!
+//! Messages are those of the report, which contain nothing of a Secret. The backend decides how to publish events,
+//! and how often.
 
 use sha2::{Digest, Sha256};
 
+use super::plan::Action;
+use super::{SyncError, SyncOutcome};
 use berth_base::model::status::{Applied, Failing, MOST_PROBLEMS, Problem};
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 use berth_git::protocol::{Refs, STATUS_FILE, read_status};
@@ -141,4 +148,64 @@ fn after(last: Option<Timestamp>, now: Timestamp) -> Timestamp {
 
 fn is_due(earlier: &ClusterStatus, now: Timestamp) -> bool {
     earlier.next_due.is_none_or(|due| now >= due)
+}
+
+/// An event for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyncEvent {
+    /// The object; `None` for the whole folder.
+    pub about: Option<ObjectId>,
+    pub is_warning: bool,
+    /// A word that identifies repetitions.
+    pub reason: &'static str,
+    pub message: String,
+}
+
+/// Returns the events of a sync, the folder's first.
+pub(crate) fn events_of(result: &Result<SyncOutcome, SyncError>) -> Vec<SyncEvent> {
+    let outcome = match result {
+        Ok(outcome) => outcome,
+        Err(SyncError::NotAdmitted(_)) => return Vec::new(),
+        Err(error) => return vec![whole(true, "RoundFailed", error.to_string())],
+    };
+    let sequence = outcome.applied.sequence;
+    let mut said = Vec::new();
+    if let Some(suspension) = &outcome.applied.suspended {
+        said.push(whole(false, "Suspended", suspension.to_string()));
+    }
+    if outcome.written + outcome.pruned > 0 {
+        let (written, pruned) = (outcome.written, outcome.pruned);
+        let message = format!("sequence {sequence}: {written} written, {pruned} removed");
+        said.push(whole(false, "Applied", message));
+    }
+    let one = |is_warning: bool, reason: &'static str| {
+        move |problem: &Problem| SyncEvent {
+            about: Some(problem.object.clone()),
+            is_warning,
+            reason,
+            message: format!("sequence {sequence}: {}", problem.message),
+        }
+    };
+    said.extend(outcome.applied.problems.iter().map(one(true, "NotAsWanted")));
+    said.extend(notes(outcome).iter().map(one(false, "TakenOver")));
+    said
+}
+
+/// Returns the notes for people, which the report also shows.
+pub(crate) fn notes(outcome: &SyncOutcome) -> Vec<Problem> {
+    let mut notes = outcome.notes.clone();
+    let failed = |id: &ObjectId| outcome.applied.problems.iter().any(|problem| problem.object == *id);
+    let noted = |id: &ObjectId| outcome.notes.iter().any(|note| note.object == *id);
+    let taken = outcome.plan.writes.iter().filter(|write| write.action == Action::TakeOver);
+    notes.extend(
+        taken.filter(|write| !failed(&write.id) && !noted(&write.id)).map(|write| {
+            Problem::failed(write.id.clone(), "it was not made by berth, and berth owns it now")
+        }),
+    );
+    notes.sort();
+    notes
+}
+
+fn whole(is_warning: bool, reason: &'static str, message: String) -> SyncEvent {
+    SyncEvent { about: None, is_warning, reason, message }
 }

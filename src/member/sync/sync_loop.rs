@@ -1,17 +1,18 @@
 //! The member's loop: fetch, apply, correct drift and report, until asked to stop.
 //!
-//! A sync over an unchanged folder and an unchanged backend writes nothing. Each sync reads the ref, so the newest
-//! folder is applied. Failures in a row lengthen the pause. If the backend reports its changes, a sync only runs when
-//! the folder, the backend or a deadline requires it.
+//! A sync over an unchanged folder and an unchanged backend writes nothing. Each sync reads the ref, so the
+//! newest folder is applied. Failures in a row lengthen the pause. If the backend reports its changes, a sync
+//! only runs when the folder, the backend or a deadline requires it. [`Wakeups`] ends the wait between two
+//! syncs.
 
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-use super::backends::{Backend, NotAdmitted};
+use super::backends::{Backend, NotAdmitted, RequestSync};
 use super::cluster_folder::{self, FolderError};
 use super::desired::{self, DesiredSet};
 use super::local_overrides::LocalOverrides;
-use super::wakeups::{Wakeup, Wakeups};
-use super::{ClusterFolder, Options, SyncError, SyncOutcome, facts_file, status, sync_events, sync_set};
+use super::{ClusterFolder, Options, SyncError, SyncOutcome, facts_file, status, sync_set};
 use berth_base::backoff::Backoff;
 use berth_base::model::status::Applied;
 use berth_base::model::{ClusterStatus, Timestamp};
@@ -208,7 +209,7 @@ impl<'a> Syncer<'a> {
             return Sync { result, freshness: refreshed, reported: Ok(false) };
         }
         let reported = self.report(&result, &refreshed, now);
-        self.backend.tell_events(&sync_events::of(&result), now);
+        self.backend.tell_events(&status::events_of(&result), now);
         Sync { result, freshness: refreshed, reported }
     }
 
@@ -257,11 +258,8 @@ impl<'a> Syncer<'a> {
         let earlier = read_status(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
         let applied: Applied = match result {
             Ok(outcome) => {
-                let applied = status::with_notes(
-                    earlier.as_ref(),
-                    outcome.applied.clone(),
-                    sync_events::notes(outcome),
-                );
+                let applied =
+                    status::with_notes(earlier.as_ref(), outcome.applied.clone(), status::notes(outcome));
                 let applied = status::with_waiting(applied, &outcome.waiting);
                 match refreshed {
                     Freshness::Refused(why) => status::with_fault(Some(applied), &config.cluster, why),
@@ -325,4 +323,65 @@ impl Sync {
 /// Returns the interval, doubled for each failure in a row.
 fn pause(interval: Duration, failures: u32) -> Duration {
     Backoff::new(interval, LONGEST_PAUSE.max(interval)).pause(failures.saturating_add(1))
+}
+
+/// The channel of wakeups. It lives as long as the loop.
+#[derive(Debug)]
+pub struct Wakeups {
+    sender: Sender<Wakeup>,
+    heard: Receiver<Wakeup>,
+}
+
+/// The reason to wake up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wakeup {
+    Stop,
+    Sync,
+}
+
+impl Default for Wakeups {
+    fn default() -> Wakeups {
+        let (sender, heard) = mpsc::channel();
+        Wakeups { sender, heard }
+    }
+}
+
+impl Wakeups {
+    /// Returns a function that asks the loop to stop, callable from any thread.
+    pub fn stopper(&self) -> impl Fn() + Send + 'static {
+        let sender = self.sender.clone();
+        move || {
+            // The loop may have ended.
+            let _ = sender.send(Wakeup::Stop);
+        }
+    }
+
+    /// Returns a function that requests a sync.
+    pub(crate) fn sync_requester(&self) -> RequestSync {
+        let sender = self.sender.clone();
+        Box::new(move || {
+            let _ = sender.send(Wakeup::Sync);
+        })
+    }
+
+    /// Waits for a wakeup, at most for the pause.
+    pub fn wait(&self, pause: Duration) -> Option<Wakeup> {
+        match self.heard.recv_timeout(pause) {
+            Ok(wakeup) => Some(wakeup),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => Some(Wakeup::Stop),
+        }
+    }
+
+    /// Waits out a pause, despite requests for a sync. Returns true if asked to stop.
+    pub(crate) fn is_stopped_within(&self, pause: Duration) -> bool {
+        let end = Instant::now() + pause;
+        loop {
+            match self.wait(end.saturating_duration_since(Instant::now())) {
+                Some(Wakeup::Stop) => return true,
+                Some(Wakeup::Sync) => {}
+                None => return false,
+            }
+        }
+    }
 }

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::SyncOutcome;
-use super::sync_loop::{SHORTEST_PAUSE, Sync, Syncer};
-use super::wakeups::Wakeups;
+use super::sync_loop::{SHORTEST_PAUSE, Sync, Syncer, Wakeups};
 use berth_base::backoff::pace::paced;
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;

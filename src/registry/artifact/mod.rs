@@ -1,18 +1,16 @@
 //! Converts a folder's tree in Git to an artifact and back: one manifest with one tar+gzip layer, which Flux, Argo CD
 //! and Config Sync accept.
 //!
-//! - [`pack`]: packs a tree. Equal trees give equal layers, on any machine at any time. [`unpack`]: unpacks a layer
-//!   into Git objects, within limits. The caller compares the content with the tree's id.
+//! - [`layer`]: packs a tree. Equal trees give equal layers, on any machine at any time. Unpacks a layer into Git
+//!   objects, within limits. The caller compares the content with the tree's id.
 
 mod layer;
-mod pack;
-mod unpack;
 
 use crate::client::{Descriptor, Digest, Manifest, media};
 use berth_base::source::budget::MOST_OF_A_CLUSTER;
 
-pub use pack::pack;
-pub use unpack::{UnpackError, unpack};
+pub use layer::pack;
+pub use layer::{UnpackError, unpack};
 
 /// The type of a folder's artifact.
 pub const FOLDER: &str = "application/vnd.berth.folder.v1";

@@ -1,4 +1,8 @@
-//! Manifests: pulled and pushed by tag or digest, within the size that registries accept.
+//! Manifests: pulled and pushed by tag or digest, within the size that registries accept. The tags of a
+//! repository, page by page.
+//!
+//! Manifests that refer to another one, such as signatures, are found by the API if the registry has it, else
+//! by the index under the tag `sha256-<hex>`, which clients maintain themselves.
 
 use std::collections::BTreeMap;
 
@@ -197,5 +201,122 @@ impl Repository {
     pub(super) fn named(&self, reference: &str) -> String {
         let separator = if reference.contains(':') { '@' } else { ':' };
         format!("{}{separator}{reference}", self.name)
+    }
+}
+
+/// The number of tags per page.
+const PAGE: usize = 1_000;
+/// More pages than any repository of berth's has.
+const MOST_PAGES: usize = 1_000;
+
+impl Repository {
+    /// Returns all tags. A repository that does not exist has none.
+    pub fn tags(&self) -> Result<Vec<String>, RegistryError> {
+        #[derive(Deserialize)]
+        struct Page {
+            // Registries send `null` for an empty list.
+            tags: Option<Vec<String>>,
+        }
+        let mut tags = Vec::new();
+        let mut path = format!("{}/tags/list?n={PAGE}", self.name);
+        for _ in 0..MOST_PAGES {
+            let answer = self.ask("GET", &path, &[], None, Rights::Pull)?;
+            if answer.status == 404 {
+                return Ok(tags);
+            }
+            if !answer.status.is_success() {
+                return Err(self.http.refusal(&answer, &self.name));
+            }
+            let page: Page = serde_json::from_slice(&answer.body)
+                .map_err(|_| self.wrong("", "its list of tags is not as expected"))?;
+            tags.extend(page.tags.unwrap_or_default());
+            match answer.header("link").and_then(next_page) {
+                Some(next) => next.clone_into(&mut path),
+                None => return Ok(tags),
+            }
+        }
+        Err(self.wrong("", "its list of tags does not end"))
+    }
+}
+
+/// Reads the address in `<address>; rel="next"`.
+fn next_page(link: &str) -> Option<&str> {
+    let (address, about) = link.strip_prefix('<')?.split_once('>')?;
+    about.contains("next").then_some(address)
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Index {
+    schema_version: u32,
+    #[serde(default)]
+    media_type: String,
+    #[serde(default)]
+    manifests: Vec<Descriptor>,
+}
+
+impl Repository {
+    /// Returns the manifests that refer to this one.
+    pub fn referrers(&self, of: Digest) -> Result<Vec<Descriptor>, RegistryError> {
+        let path = format!("{}/referrers/{of}", self.name);
+        let answer = self.ask("GET", &path, &[("accept", media::INDEX)], None, Rights::Pull)?;
+        match answer.status.as_u16() {
+            200 => self.read_index(&answer.body),
+            // The API or the manifest does not exist: use the tag.
+            404 | 405 | 400 => self.tagged_referrers(of),
+            _ => Err(self.http.refusal(&answer, &self.name)),
+        }
+    }
+
+    /// Pushes a manifest that refers to another one, and makes it findable. The caller must be the repository's only
+    /// writer, because the index is read and written.
+    pub fn push_referrer(&self, manifest: &Manifest) -> Result<Digest, RegistryError> {
+        let bytes = manifest.bytes();
+        let digest = Digest::of(&bytes);
+        let keeps_referrers = self.push_manifest(&digest.to_string(), media::MANIFEST, &bytes)?;
+        let subject = manifest.subject.as_ref().and_then(Descriptor::digest);
+        let Some(subject) = subject.filter(|_| !keeps_referrers) else { return Ok(digest) };
+        let mut known = self.tagged_referrers(subject)?;
+        let entry = Descriptor {
+            artifact_type: manifest.artifact_type.clone(),
+            annotations: manifest.annotations.clone(),
+            ..Descriptor::of(media::MANIFEST, &bytes)
+        };
+        if !known.contains(&entry) {
+            known.retain(|other| other.digest != entry.digest);
+            known.push(entry);
+            let index = Index { schema_version: 2, media_type: media::INDEX.to_owned(), manifests: known };
+            let bytes = serde_json::to_vec(&index).unwrap_or_default();
+            self.push_manifest(&subject.tag(), media::INDEX, &bytes)?;
+        }
+        Ok(digest)
+    }
+
+    fn tagged_referrers(&self, of: Digest) -> Result<Vec<Descriptor>, RegistryError> {
+        match self.pull_manifest(&of.tag())? {
+            Some(pulled) => self.read_index(&pulled.bytes),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    fn read_index(&self, bytes: &[u8]) -> Result<Vec<Descriptor>, RegistryError> {
+        let index: Index = serde_json::from_slice(bytes)
+            .map_err(|_| self.wrong("", "its list of referrers is not as expected"))?;
+        Ok(index.manifests)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_page;
+
+    #[test]
+    fn the_next_page_is_found_in_the_link() {
+        assert_eq!(
+            next_page(r#"</v2/a/tags/list?n=1&last=b>; rel="next""#),
+            Some("/v2/a/tags/list?n=1&last=b")
+        );
+        assert_eq!(next_page(r#"</v2/a>; rel="prev""#), None);
+        assert_eq!(next_page(""), None);
     }
 }

@@ -1,17 +1,14 @@
 //! A registry's API, as OCI's distribution specification describes it. It blocks its caller.
 //!
 //! - [`http`]: one request with its login, within limits of time and size. [`login`]: tokens and passwords.
-//! - [`blobs`], [`manifests`], [`tags`]: the content of a repository. [`referrers`]: manifests that refer to another.
+//! - [`blobs`], [`manifests`]: the content of a repository, its tags too, and manifests that refer to another.
 //!
 //! Every received byte is checked against the requested digest.
 
 mod blobs;
-mod digest;
 mod http;
 mod login;
 mod manifests;
-mod referrers;
-mod tags;
 
 use std::sync::Arc;
 
@@ -20,8 +17,8 @@ use crate::credentials::Credentials;
 use crate::error::RegistryError;
 use berth_http::client::Roots;
 
+pub use blobs::Digest;
 pub use blobs::Mounted;
-pub use digest::Digest;
 pub use manifests::{Descriptor, Manifest, Pulled, media};
 
 /// The access to a registry.

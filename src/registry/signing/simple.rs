@@ -4,7 +4,7 @@
 use berth_git::signature::{PlainSigner, PublicKey};
 use serde::{Deserialize, Serialize};
 
-use super::error::SigningError;
+use super::SigningError;
 
 /// The media type of the payload.
 pub const MEDIA_TYPE: &str = "application/vnd.dev.cosign.simplesigning.v1+json";

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 use std::collections::BTreeMap;
 
-use super::dsse::LONGEST_PAYLOAD;
-use super::error::SigningError;
+use super::SigningError;
+use super::bundle::LONGEST_PAYLOAD;
 
 /// The type of a statement's bytes in an envelope.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";

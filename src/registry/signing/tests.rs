@@ -3,8 +3,8 @@ use berth_git::signature::{PlainSigner, PublicKey};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::dsse::{Envelope, signed_bytes};
-use super::{SigningError, Statement, Subject, bundle, simple, statement};
+use super::bundle::{self, Envelope, signed_bytes};
+use super::{SigningError, Statement, Subject, simple, statement};
 
 const ARTIFACT: &str = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
 const OTHER: &str = "sha256:00136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use berth_base::model::{ContentId, Map, Timestamp};
 use berth_engine::plan::Plan;
-use berth_git::protocol::{STATUS_FILE, gathered};
+use berth_git::protocol::{STATUS_FILE, statuses};
 use berth_git::{CommitId, Entry, EntryKind, Identity, Repo, TreeId, Writer};
 use berth_hub::daemon::{
     Cache, Once, PassError, PassOutcome, PassResult, Settings, pass_once, pass_with_cache,
@@ -276,7 +276,7 @@ impl Sides {
         let there = repo.read_ref(name).unwrap().map(|tip| repo.commit(tip).unwrap().tree);
         let mut writer = Writer::new(&repo).unwrap();
         let file = text.map(|text| EntryKind::File(writer.blob(text.as_bytes()).unwrap()));
-        let path = gathered::path_of(cluster);
+        let path = statuses::path_of(cluster);
         let tree = writer.edited(there.unwrap_or(TreeId::EMPTY), [(path.as_str(), file)]).unwrap();
         let commit = writer.commit(tree, &[], "statuses\n", &Identity::default(), 0).unwrap();
         self.people.point(name, Some(commit));

@@ -2,7 +2,7 @@
 
 use berth_base::model::{ClusterStatus, Timestamp};
 use berth_base::status::write_status;
-use berth_git::protocol::gathered;
+use berth_git::protocol::statuses;
 use berth_git::{EntryKind, Identity, TreeId, Writer};
 use berth_hub::daemon::{Cache, PassResult, Settings, pass_with_cache};
 use berth_member::sync::status;
@@ -188,7 +188,7 @@ fn gather(repo: &berth_git::Repo, name: &str, status: &ClusterStatus) {
     let old = repo.read_ref(name).expect("a ref");
     let tree = old.map_or(TreeId::EMPTY, |old| repo.commit(old).expect("a commit").tree);
     let content = writer.blob(write_status(status).as_bytes()).expect("a blob");
-    let path = gathered::path_of(&status.cluster);
+    let path = statuses::path_of(&status.cluster);
     let tree = writer.edited(tree, [(path.as_str(), Some(EntryKind::File(content)))]).expect("a tree");
     let commit = writer.commit(tree, &[], "statuses\n", &Identity::default(), START).expect("a commit");
     repo.move_ref(name, old, commit).expect("moved");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use berth_base::model::{ClusterStatus, Timestamp};
 use berth_base::status::write_status;
 use berth_git::deploy_key::DeployKey;
-use berth_git::signature::{Signer, of_status};
+use berth_git::signature::{Signer, sshsig};
 
 use super::remote::{Fleet, Running, Server};
 
@@ -35,7 +35,7 @@ impl MemberKey {
     }
 
     pub fn sign(&self, status: &str) -> String {
-        of_status::sign(&Signer::read(&self.key.private).expect("a signer"), status.as_bytes())
+        sshsig::sign_status(&Signer::read(&self.key.private).expect("a signer"), status.as_bytes())
             .expect("a signature")
     }
 

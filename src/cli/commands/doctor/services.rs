@@ -18,7 +18,7 @@ use berth_git::signature::AllowedSigners;
 use berth_git::transport::{Cancel, Limits, Listing, Transport as _, Want, WorkingCopy};
 use berth_hub::inputs::current_state::short;
 use berth_member::cluster_events::EventPlace;
-use berth_member::live::rights::RightQuestion;
+use berth_member::live::client::RightQuestion;
 use berth_member::live::{Access, Cluster, Host as _, LiveError, Resource};
 use berth_registry::{Registry, RegistryError, RegistryTransport, Repository};
 

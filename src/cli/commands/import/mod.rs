@@ -24,7 +24,7 @@ use berth_engine::load::{self, History, Loaded};
 use berth_git::protocol::Refs;
 use berth_git::{CommitId, GitContents, Identity, Repo};
 use berth_hub::inputs::{PassInputs, Search, current_state};
-use berth_hub::publish::import::{Import, begin, refuse_begun};
+use berth_hub::publish::commit::{Import, begin, refuse_begun};
 use berth_member::live::Host as _;
 use summary::Shown;
 

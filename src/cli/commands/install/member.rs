@@ -26,7 +26,7 @@ use berth_git::transport::remote::shows_password;
 use berth_member::sync::backends::kube::record_name;
 use berth_member::sync::cluster_folder::{self, FolderError};
 use berth_member::sync::desired;
-use berth_member::sync::override_objects::OverrideObjects;
+use berth_member::sync::local_overrides::OverrideObjects;
 
 /// The longest name of a fleet that can also name its objects.
 const LONGEST: usize = 50;

@@ -14,8 +14,7 @@ use berth_git::transport::TransportError;
 use berth_git::{CommitId, Repo};
 use berth_member::sync::SyncError;
 use berth_member::sync::cluster_folder::FolderError;
-use berth_member::sync::commit_trust::{self, CommitTrust};
-use berth_member::sync::fleet_pin::FleetPin;
+use berth_member::sync::commit_trust::{self, CommitTrust, FleetPin};
 use berth_member::sync::remote::{MemberRemote, RemoteError};
 use berth_member::sync::sync_loop::{Freshness, Sync};
 

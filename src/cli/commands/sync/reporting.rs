@@ -11,7 +11,7 @@ use crate::flags::telemetry::MetricsArgs;
 use crate::process::exit::CommandError;
 use berth_base::diag::Diagnostics;
 use berth_base::model::ClusterStatus;
-use berth_git::signature::{Signer, of_status};
+use berth_git::signature::{Signer, sshsig};
 use berth_git::transport::{Cancel, WorkingCopy};
 use berth_http::client::{self, Client, ClientError, PATIENCE, Request, Roots, short_line};
 use berth_member::live::{Access, Cluster, Host, LiveError, Query, Resource};
@@ -144,7 +144,7 @@ struct SignedPost {
 impl StatusSender for SignedPost {
     /// Sends a status with its signature. On success, it is stored in the repository.
     fn send(&self, status: &[u8]) -> Result<(), SendError> {
-        let signature = of_status::sign(&self.signer, status).map_err(SendError::Failed)?;
+        let signature = sshsig::sign_status(&self.signer, status).map_err(SendError::Failed)?;
         let url = &self.url;
         let request = Request::post(url).header("berth-signature", signature);
         let request = request.header("content-type", "application/yaml");

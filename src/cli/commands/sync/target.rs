@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::process::exit::{CommandError, Exit};
 use berth_member::live::Access;
 use berth_member::sync::backends::kube::Tenant;
-use berth_member::sync::backends::kube::drift::mode::DriftMode;
+use berth_member::sync::backends::kube::drift::DriftMode;
 use berth_member::sync::health::custom::{self, HealthRules};
-use berth_member::sync::override_objects::OverrideObjects;
+use berth_member::sync::local_overrides::OverrideObjects;
 
 /// The connection to a Kubernetes target, and the work on it
 #[derive(Debug, clap::Args)]

@@ -1,6 +1,5 @@
 //! Tests of the Git layer against real repositories.
 
-mod contents;
 mod objects;
 mod reading;
 mod refs;

@@ -1,6 +1,6 @@
 use super::*;
-use crate::{Counts, Entry, EntryKind, RefMove, TreeId};
-use berth_base::model::ContentId;
+use crate::{Counts, Entry, EntryKind, GitContents, RefMove, TreeId};
+use berth_base::model::{ContentId, Contents};
 
 fn paths(writer: &mut Writer<'_>, files: &[(&str, &str)]) -> Vec<(String, ContentId)> {
     let mut list: Vec<_> = files
@@ -222,4 +222,20 @@ fn what_git_may_just_collect_is_written_again() {
     assert_eq!((packs(&repo), Repo::open(folder.path()).unwrap().blob(id).unwrap()), (1, b"seldom".to_vec()));
     std::fs::remove_file(running).unwrap();
     assert_clean(&repo);
+}
+
+#[test]
+fn remembered_bytes_have_the_same_id_and_stay_out_of_the_repository() {
+    let (_guard, repo) = bare();
+    let mut writing = GitContents::writing(&repo).unwrap();
+    let there = writing.put(b"there").unwrap();
+    let mut remembering = GitContents::remembering(&repo).unwrap();
+    assert_eq!(remembering.put(b"there").unwrap(), there);
+    let new = remembering.put(b"new").unwrap();
+    assert_eq!(remembering.put(b"new").unwrap(), new);
+    assert_eq!(remembering.get(new).unwrap(), b"new");
+    assert_eq!(remembering.get(there).unwrap(), b"there");
+    assert!(repo.blob(new).is_err());
+    assert_eq!(writing.put(b"new").unwrap(), new);
+    assert_eq!(repo.blob(new).unwrap(), b"new");
 }

@@ -8,11 +8,7 @@
 //! ends; berth itself stays unrestricted. Memory limits apply to a process: a shell sets them and becomes `git`.
 
 #[cfg(target_os = "linux")]
-mod calls;
-#[cfg(target_os = "linux")]
-mod files;
-#[cfg(target_os = "linux")]
-mod resources;
+mod linux;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,7 +18,7 @@ use std::process::{Child, Command};
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
-pub(super) use resources::limited;
+pub(super) use linux::limited;
 
 /// The limits of every `git`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,8 +129,8 @@ fn in_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Resu
 /// Restricts this thread and its children.
 #[cfg(target_os = "linux")]
 fn enter(bounds: &Bounds) -> io::Result<Offered> {
-    let (files, ports) = files::enter(bounds)?;
-    let calls = calls::enter(!bounds.ports.is_empty());
+    let (files, ports) = linux::restrict_files(bounds)?;
+    let calls = linux::block_calls(!bounds.ports.is_empty());
     Ok(Offered { files, ports, calls })
 }
 

@@ -1,21 +1,24 @@
-//! Receives statuses by POST: checks that the key may report for its cluster, passes the status on, and answers.
+//! Receives statuses by POST: checks that the key may report for its cluster, passes the status on, and
+//! answers.
 //!
-//! Cheap checks come first: a request whose signature names no known key is not read further. Waiting bodies share a
-//! limited amount of memory.
+//! Cheap checks come first: a request whose signature names no known key is not read further. Waiting bodies
+//! share a limited amount of memory. The file that lists the keys, and the clusters that each may report for,
+//! is read again when it changes.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::fs;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
 
 use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::super::allowance::{Allowance, Rate};
-use super::fate::Fate;
-use super::{Message, Offer, Shared, SignersFile, lock};
+use super::{Fate, Message, Offer, Shared, lock};
 use berth_base::model::{ClusterStatus, Timestamp};
-use berth_git::signature::of_status;
+use berth_git::signature::{AllowedSigners, sshsig};
 use berth_http::listener::{self, Answer, BodyError, HeaderMap, Limits, Method, Request, StatusCode};
 use berth_telemetry::meter::{ByLabel, Counter};
 
@@ -87,7 +90,7 @@ impl Desk {
     async fn decide(&self, request: Request) -> Result<Fate, Fate> {
         self.refuse_while_closed()?;
         let signature = signature(request.headers())?;
-        let claimed = of_status::claimed(&signature)
+        let claimed = sshsig::claimed_by_status(&signature)
             .ok_or_else(|| Fate::Unsigned(format!("`{SIGNATURE}` cannot be read")))?;
         let is_known = self.signers.with(|signers| signers.has(&claimed)).ok_or(UNUSABLE)?;
         if !is_known {
@@ -134,7 +137,7 @@ impl Desk {
 
     /// Returns a status and its time, if the fleet has the cluster and the key may report for it.
     fn check(&self, bytes: &[u8], signature: &str) -> Result<(ClusterStatus, Timestamp), Fate> {
-        let key = of_status::verify(bytes, signature).map_err(Fate::Unsigned)?;
+        let key = sshsig::verify_status(bytes, signature).map_err(Fate::Unsigned)?;
         let status = berth_base::status::read_status(bytes).map_err(Fate::Unreadable)?;
         let (cluster, now) = (&status.cluster, Timestamp::now());
         let speaks = self.signers.with(|signers| signers.may_report(&key, cluster, now)).ok_or(UNUSABLE)?;
@@ -189,4 +192,46 @@ fn one<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)
+}
+
+/// A file in the format of `ssh-keygen -Y verify`, whose principals are clusters.
+#[derive(Debug)]
+pub struct SignersFile {
+    path: PathBuf,
+    /// The file as last read; `None` inside if it was invalid.
+    read: RefCell<Option<(Mark, Option<AllowedSigners>)>>,
+}
+
+/// The length and time of the file, by which changes are noticed.
+type Mark = Option<(u64, SystemTime)>;
+
+impl SignersFile {
+    /// Opens the file, which must be valid now.
+    pub fn new(path: &Path) -> Result<SignersFile, String> {
+        read(path)?;
+        Ok(SignersFile { path: path.to_owned(), read: RefCell::default() })
+    }
+
+    /// Passes the signers to `ask`. An invalid file is logged only once, because a stranger may send any number of
+    /// requests.
+    pub(super) fn with<T>(&self, ask: impl FnOnce(&AllowedSigners) -> T) -> Option<T> {
+        let mark = fs::metadata(&self.path).and_then(|about| Ok((about.len(), about.modified()?))).ok();
+        let mut kept = self.read.borrow_mut();
+        let (_, signers) = match kept.take().filter(|(of, _)| *of == mark) {
+            Some(same) => kept.insert(same),
+            None => {
+                let signers = read(&self.path).inspect_err(|error| {
+                    let file = self.path.display();
+                    warn!(%file, error, "statuses are refused: the file of their signers cannot be used");
+                });
+                kept.insert((mark, signers.ok()))
+            }
+        };
+        signers.as_ref().map(ask)
+    }
+}
+
+fn read(path: &Path) -> Result<AllowedSigners, String> {
+    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    AllowedSigners::read(&path.display().to_string(), &text)
 }

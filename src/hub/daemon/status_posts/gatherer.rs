@@ -12,12 +12,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 use tracing::{debug, info, warn};
 
-use super::fate::Fate;
-use super::{Message, Offer};
+use super::{Fate, Message, Offer};
 use berth_base::backoff::pace::paced;
 use berth_base::model::{ClusterStatus, ContentId, Timestamp};
 use berth_base::status::read_status;
-use berth_git::protocol::gathered;
+use berth_git::protocol::statuses;
 use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
 use berth_git::{CommitId, EntryKind, GitError, Identity, Repo, TreeId, Writer};
 
@@ -145,7 +144,7 @@ impl Gatherer {
         match message {
             Message::Offer(offer) => offers.push(*offer),
             Message::Fleet(clusters) => {
-                self.fleet = Some(clusters.keys().map(|cluster| gathered::path_of(cluster)).collect());
+                self.fleet = Some(clusters.keys().map(|cluster| statuses::path_of(cluster)).collect());
             }
         }
     }
@@ -213,7 +212,7 @@ impl Gatherer {
             return Ok(Gathered { commit: None, length: 0, tree: TreeId::EMPTY, statuses: BTreeMap::new() });
         };
         let mut statuses = BTreeMap::new();
-        for (path, content) in gathered::list(repo, commit)? {
+        for (path, content) in statuses::list(repo, commit)? {
             let status = kept_status(repo, &path, content);
             statuses.insert(path, Known { content, reported: status.and_then(|status| status.reported) });
         }
@@ -234,7 +233,7 @@ fn length_to(repo: &Repo, commit: CommitId) -> Result<usize, GitError> {
 /// Reads a stored status, if it belongs to the cluster of its path.
 fn kept_status(repo: &Repo, path: &str, content: ContentId) -> Option<ClusterStatus> {
     let status = read_status(&repo.blob(content).ok()?).ok()?;
-    (gathered::path_of(&status.cluster) == path).then_some(status)
+    (statuses::path_of(&status.cluster) == path).then_some(status)
 }
 
 /// Decides about the waiting statuses: a newer one replaces its cluster's, and those of clusters outside of the fleet
@@ -248,7 +247,7 @@ fn draft(
 ) -> Result<Draft, GitError> {
     let mut draft = Draft::default();
     for Offer { status, reported, bytes, .. } in offers {
-        let path = gathered::path_of(&status.cluster);
+        let path = statuses::path_of(&status.cluster);
         if fleet.is_some_and(|fleet| !fleet.contains(&path)) {
             let why = format!("the fleet has no cluster `{}`", status.cluster);
             draft.fates.push(Fate::Refused(why));

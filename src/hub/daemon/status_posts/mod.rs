@@ -1,12 +1,11 @@
 //! Statuses by POST: members that cannot push send them signed, and the daemon pushes many in one commit.
 //!
 //! - `desk`: receives and checks statuses, within limits even for strangers. `gatherer`: stores waiting statuses in
-//!   one commit on one ref, and answers after the push. `signers_file`: which key may report for which cluster.
+//!   one commit on one ref, and answers after the push. [`Fate`]: the outcome, as an answer and as a label of a
+//!   counter.
 
 mod desk;
-mod fate;
 mod gatherer;
-mod signers_file;
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
@@ -17,13 +16,12 @@ use tokio::sync::mpsc;
 
 use super::standby::PublishRight;
 use berth_base::model::{self, Cluster, ClusterStatus, Map, Timestamp};
+use berth_http::listener::{Answer, StatusCode};
 use berth_telemetry::meter::{ByLabel, Counter};
 use desk::Desk;
-use fate::Fate;
 
-pub use fate::RESULTS;
+pub use desk::SignersFile;
 pub use gatherer::Gatherer;
-pub use signers_file::SignersFile;
 
 /// A status waiting to be stored.
 #[derive(Debug)]
@@ -115,4 +113,61 @@ impl Drop for StatusPosts {
 
 fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Option<Open>> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The outcome of a status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Fate {
+    /// The status was stored in the repository.
+    Kept,
+    /// The status was already stored.
+    Known,
+    /// A newer status is known, or its time is too far ahead.
+    Untimely(String),
+    Unsigned(String),
+    /// The key may not report for the cluster.
+    Refused(String),
+    Unreadable(String),
+    NoLength,
+    TooLarge,
+    TooMany,
+    /// The status may be accepted later, or by another daemon.
+    Unavailable(&'static str),
+}
+
+/// The values of the label.
+pub const RESULTS: [&str; 8] =
+    ["kept", "known", "untimely", "unsigned", "refused", "unreadable", "too_many", "unavailable"];
+
+impl Fate {
+    /// Returns the value of the label.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Fate::Kept => "kept",
+            Fate::Known => "known",
+            Fate::Untimely(_) => "untimely",
+            Fate::Unsigned(_) => "unsigned",
+            Fate::Refused(_) => "refused",
+            Fate::Unreadable(_) | Fate::NoLength | Fate::TooLarge => "unreadable",
+            Fate::TooMany => "too_many",
+            Fate::Unavailable(_) => "unavailable",
+        }
+    }
+
+    pub fn answer(self) -> Answer {
+        let (status, text) = match self {
+            Fate::Kept | Fate::Known => return Answer::plain(StatusCode::NO_CONTENT, ""),
+            Fate::Untimely(why) => (StatusCode::CONFLICT, why),
+            Fate::Unsigned(why) => (StatusCode::UNAUTHORIZED, why),
+            Fate::Refused(why) => (StatusCode::FORBIDDEN, why),
+            Fate::Unreadable(why) => (StatusCode::BAD_REQUEST, why),
+            Fate::NoLength => {
+                (StatusCode::LENGTH_REQUIRED, "the request has no valid `content-length`".to_owned())
+            }
+            Fate::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the status is too long".to_owned()),
+            Fate::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too many requests".to_owned()),
+            Fate::Unavailable(why) => (StatusCode::SERVICE_UNAVAILABLE, why.to_owned()),
+        };
+        Answer::plain(status, format!("{text}\n"))
+    }
 }

@@ -3,12 +3,14 @@
 //! A delivery can only cause a look at the remote. Its content is ignored, so the worst delivery causes a needless
 //! look, and looks are spaced. A push of the daemon itself also causes a delivery: that look finds nothing new and
 //! pushes nothing, so there is no loop.
+//!
+//! The recent deliveries are remembered, for recognising repetitions. Their number is limited.
 
 mod credentials;
-mod heard;
 mod secrets;
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
@@ -21,7 +23,6 @@ use berth_base::model::Timestamp;
 use berth_http::listener::{self, Answer, BodyError, HeaderMap, Limits, Method, Request, StatusCode};
 use berth_telemetry::meter::{ByLabel, Counter};
 use credentials::{Check, Credentials, Verdict};
-use heard::Heard;
 
 pub use secrets::{SecretError, SecretFile};
 
@@ -196,4 +197,47 @@ impl Desk {
 fn is_push(headers: &HeaderMap) -> bool {
     let kinds = KINDS.iter().filter_map(|name| headers.get(*name));
     kinds.into_iter().all(|kind| PUSHES.iter().any(|push| kind == push))
+}
+
+/// The time for which a delivery is remembered.
+const WINDOW: Duration = Duration::from_secs(3600);
+
+/// The number of deliveries remembered. Only senders that know a secret can fill it.
+const MOST: usize = 10_000;
+
+/// The marks of the last deliveries, oldest first.
+#[derive(Debug, Default)]
+struct Heard(VecDeque<(Instant, [u8; 32])>);
+
+impl Heard {
+    /// Records a delivery. Returns true if it is the first with its mark.
+    pub fn is_new(&mut self, mark: [u8; 32], now: Instant) -> bool {
+        while self.0.front().is_some_and(|(at, _)| now.duration_since(*at) > WINDOW) {
+            self.0.pop_front();
+        }
+        if self.0.iter().any(|(_, one)| *one == mark) {
+            return false;
+        }
+        if self.0.len() == MOST {
+            self.0.pop_front();
+        }
+        self.0.push_back((now, mark));
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_delivery_counts_once_within_the_window_and_the_memory_is_bounded() {
+        let (mut heard, now) = (Heard::default(), Instant::now());
+        assert!(heard.is_new([1; 32], now));
+        assert!(!heard.is_new([1; 32], now + WINDOW));
+        assert!(heard.is_new([1; 32], now + WINDOW + Duration::from_secs(1)));
+        heard.0 = std::iter::repeat_n((now, [1; 32]), MOST).collect();
+        assert!(heard.is_new([2; 32], now));
+        assert_eq!(heard.0.len(), MOST);
+    }
 }

@@ -5,8 +5,7 @@ use berth_git::protocol::read_cluster_ref;
 use berth_git::protocol::{Statuses, read_statuses};
 
 use super::ClusterRefCache;
-use super::cluster_branches;
-use super::cluster_refs::{Repaired, WantedRefs, repair};
+use super::cluster_refs::{self, Repaired, WantedRefs, repair};
 use super::*;
 use crate::testing::{assert_clean, commit_files};
 use berth_base::model::{Applier, Cluster, ClusterStatus, Map, Shared};
@@ -61,7 +60,8 @@ fn clusters_have_a_branch_while_another_program_applies_their_folder() {
         let cache = cache.unwrap_or(&mut going_on);
         let wanted = WantedRefs { rendered, clusters: &clusters, identity, alive: None };
         repair(&branch.repo, &branch.refs, wanted, cache).unwrap();
-        cluster_branches::repair(&branch.repo, &branch.refs, cache.applied_by_others(), rendered).unwrap();
+        cluster_refs::repair_branches(&branch.repo, &branch.refs, cache.applied_by_others(), rendered)
+            .unwrap();
         let branches = branch.repo.list_refs(&branch.refs.cluster_branches).unwrap();
         branches.keys().map(|name| name.rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>()
     };

@@ -3,7 +3,6 @@
 mod members;
 mod publishing;
 mod refusals;
-mod strangers;
 
 use std::collections::BTreeMap;
 

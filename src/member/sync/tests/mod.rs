@@ -6,7 +6,6 @@ mod local;
 
 mod pruning;
 mod rails;
-mod random;
 mod repository;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -128,7 +128,7 @@ fn rounds_follow_the_ref_correct_drift_and_survive_a_bad_one() {
     let (_repo, repo) = bare();
     let path = dir.path().join("target");
     publish(&repo, &message(7), &[map("a", "1")]);
-    let wakeups = wakeups::Wakeups::default();
+    let wakeups = sync_loop::Wakeups::default();
     let stop = Box::new(wakeups.stopper());
     let config = Config {
         cluster: "eu-1".to_owned(),

@@ -1,24 +1,31 @@
 //! A folder as the backend: each object is a file, at its path in the rendered folder.
 //!
-//! `.berth/inventory.json` lists berth's objects. It lists an object from before its file is created until after the
-//! file is removed, so that a crash never orphans a file. Strangers' files stay unchanged.
+//! `.berth/inventory.json` lists berth's objects with the hashes of their files. It lists an object from
+//! before its file is created until after the file is removed, so that a crash never orphans a file.
+//! Strangers' files stay unchanged.
+//!
+//! An entry with `applied` owns any file in its place: a changed file is drift. An entry with only `pending`
+//! owns the file only if it has exactly that hash: after a crash between the entry and the write, a
+//! stranger's file may be there.
+//!
+//! A folder's suspension is a file beside the inventory, `.berth/suspended.json`.
 
 pub(super) mod files;
-mod inventory;
-pub mod suspension;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
+use serde_json::{Map, Value as Json, json};
+
 use super::{Apply, Backend, BackendError, Record};
 use crate::sync::desired::Desired;
 use crate::sync::plan::{Form, Live, Prune, Version};
+use crate::sync::suspension;
 use berth_base::model::status::Suspension;
-use berth_base::model::{ObjectId, Timestamp, path};
+use berth_base::model::{API_VERSION, ObjectId, Timestamp, path};
 use berth_base::progress::Progress;
 use files::{Lock, Root, WriteOptions, hash_of};
-use inventory::{Entry, Inventory};
 
 const INVENTORY: &str = ".berth/inventory.json";
 const LOCK: &str = ".berth/lock";
@@ -124,7 +131,7 @@ impl Backend for FolderBackend {
     }
 
     fn suspended(&mut self, now: Timestamp) -> Option<Suspension> {
-        suspension::read(&self.root, now)
+        read(&self.root, now)
     }
 
     fn survey(
@@ -211,4 +218,138 @@ impl Backend for FolderBackend {
         self.lock = None;
         written
     }
+}
+
+const KIND: &str = "Inventory";
+
+/// Everything that berth owns in a folder, and the record of the last sync.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Inventory {
+    pub record: Record,
+    pub entries: BTreeMap<ObjectId, Entry>,
+}
+
+/// The entry of one object's file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Entry {
+    /// The hash of the content last written.
+    pub applied: Option<String>,
+    /// The hash of the content about to be written or removed.
+    pub pending: Option<String>,
+    /// The object's `berth.dev/` annotations.
+    pub annotations: BTreeMap<String, String>,
+}
+
+impl Inventory {
+    fn to_bytes(&self) -> Vec<u8> {
+        let objects: Vec<Json> = self.entries.iter().map(|(id, entry)| entry_to_json(id, entry)).collect();
+        let form = json!({
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "fleet": self.record.fleet,
+            "cluster": self.record.cluster,
+            "sequence": self.record.sequence,
+            "tree": self.record.tree,
+            "objects": objects,
+        });
+        format!("{form:#}\n").into_bytes()
+    }
+
+    /// Reads an inventory. Any fault makes all of it unusable: a partial inventory would own too little.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Inventory, String> {
+        let form: Json = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+        let version = text(&form, "apiVersion")?;
+        if (version.as_str(), text(&form, "kind")?.as_str()) != (API_VERSION, KIND) {
+            return Err(format!("it is not a {KIND} of {API_VERSION}"));
+        }
+        let record = Record {
+            fleet: text(&form, "fleet")?,
+            cluster: text(&form, "cluster")?,
+            sequence: form.get("sequence").and_then(Json::as_u64).ok_or("`sequence` is not a number")?,
+            tree: text(&form, "tree")?,
+        };
+        let objects = form.get("objects").and_then(Json::as_array).ok_or("`objects` is not a list")?;
+        let entries = objects.iter().map(entry_from_json).collect::<Result<_, String>>()?;
+        Ok(Inventory { record, entries })
+    }
+}
+
+impl Entry {
+    /// Reports whether a file with this hash and size is berth's.
+    pub fn owns(&self, hash: &str, size: u64) -> bool {
+        // After a power failure a file may exist without its content. Removing an empty file loses nothing.
+        self.applied.is_some() || self.pending.as_deref() == Some(hash) || size == 0
+    }
+}
+
+fn entry_to_json(id: &ObjectId, entry: &Entry) -> Json {
+    let mut form = Map::new();
+    let parts = [("group", &id.group), ("kind", &id.kind), ("namespace", &id.namespace), ("name", &id.name)];
+    for (key, part) in parts.into_iter().filter(|(_, part)| !part.is_empty()) {
+        form.insert(key.to_owned(), json!(&**part));
+    }
+    for (key, hash) in [("applied", &entry.applied), ("pending", &entry.pending)] {
+        if let Some(hash) = hash {
+            form.insert(key.to_owned(), json!(hash));
+        }
+    }
+    if !entry.annotations.is_empty() {
+        form.insert("annotations".to_owned(), json!(entry.annotations));
+    }
+    Json::Object(form)
+}
+
+fn entry_from_json(form: &Json) -> Result<(ObjectId, Entry), String> {
+    let maybe = |key: &str| form.get(key).map(|_| text(form, key)).transpose();
+    let annotations = form.get("annotations").and_then(Json::as_object).into_iter().flatten();
+    let annotation = |(name, value): (&String, &Json)| Some((name.clone(), value.as_str()?.to_owned()));
+    let id = ObjectId::new(
+        &maybe("group")?.unwrap_or_default(),
+        &text(form, "kind")?,
+        &maybe("namespace")?.unwrap_or_default(),
+        &text(form, "name")?,
+    );
+    let entry = Entry {
+        applied: maybe("applied")?,
+        pending: maybe("pending")?,
+        annotations: annotations.filter_map(annotation).collect(),
+    };
+    Ok((id, entry))
+}
+
+fn text(form: &Json, key: &str) -> Result<String, String> {
+    form.get(key).and_then(Json::as_str).map(str::to_owned).ok_or_else(|| format!("`{key}` is not text"))
+}
+
+const FILE: &str = ".berth/suspended.json";
+
+/// Reads the suspension, unless it has ended. An unreadable file suspends too.
+fn read(root: &Root, now: Timestamp) -> Option<Suspension> {
+    let unreadable = || Suspension { reason: format!("`{FILE}` cannot be read"), until: None };
+    let bytes = match root.read(FILE) {
+        Ok(bytes) => bytes?,
+        Err(_) => return Some(unreadable()),
+    };
+    let Ok(form) = serde_json::from_slice::<Json>(&bytes) else { return Some(unreadable()) };
+    let text = |key: &str| form.get(key).and_then(Json::as_str);
+    suspension::read(text("reason").or(Some("")), text("until"), now)
+}
+
+/// Suspends or resumes a folder. Returns true if it was suspended before.
+pub fn suspend(folder: &Path, suspension: Option<&Suspension>) -> Result<bool, BackendError> {
+    let mut root = Root::new(folder)?;
+    let was = root.read(FILE)?.is_some();
+    match suspension {
+        Some(suspension) => {
+            root.make()?;
+            let mut form = json!({ "reason": suspension.reason });
+            if let Some(until) = suspension.until {
+                form["until"] = json!(until.to_string());
+            }
+            root.write_durably(FILE, format!("{form:#}\n").as_bytes())?;
+        }
+        None if was => root.remove(FILE)?,
+        None => {}
+    }
+    Ok(was)
 }

@@ -2,10 +2,12 @@
 //!
 //! It lists a kind from before the first object of that kind is created until after the last one is removed. A write
 //! names the version last read, so that two syncers never both believe to own it.
+//!
+//! Annotations of the parent object suspend and resume a cluster's syncer.
 
 use std::collections::BTreeSet;
 
-use kube::api::{DeleteParams, Preconditions};
+use kube::api::{DeleteParams, PatchParams, Preconditions};
 use serde_json::{Value as Json, json};
 
 use super::super::{BackendError, Record};
@@ -14,7 +16,10 @@ use super::connection::Connection;
 use super::failure::Failure;
 use super::identity::{GROUP_KINDS, Identity, SET_ID};
 use super::watching::cached_object::version_of;
+use crate::live::Access;
+use crate::live::session::ApiSession;
 use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
+use berth_base::model::status::Suspension;
 
 /// The content of the parent object.
 #[derive(Clone, Debug)]
@@ -224,4 +229,44 @@ async fn make_namespace(api: &ApiClient) -> Result<(), BackendError> {
         Err(failure) if failure.code() == 409 => Ok(()),
         made => made.map(drop).map_err(|failure| api.whole(&failure)),
     }
+}
+
+/// Suspends or resumes a cluster. Returns true if it was suspended before.
+pub fn suspend(
+    access: &Access,
+    fleet: &str,
+    namespace: &str,
+    suspension: Option<&Suspension>,
+) -> Result<bool, BackendError> {
+    let session = ApiSession::open(access).map_err(|error| BackendError::Failed(error.to_string()))?;
+    let ApiSession { runtime, server } = session;
+    let api = ApiClient::new(server, Identity::new(fleet, namespace));
+    let (server, identity) = (&api.server.address, &api.identity);
+    runtime.block_on(async {
+        let failed = |failure: &Failure| BackendError::Failed(format!("{server}: {}", failure.words(false)));
+        let path = identity.parent_path();
+        let found = api.get(&path, &identity.parent).await.map_err(|failure| failed(&failure))?;
+        let ours = found.filter(|object| {
+            let labels = object.get("metadata").and_then(|it| it.get("labels"));
+            labels.and_then(|labels| labels.get(SET_ID)?.as_str()) == Some(&identity.set)
+        });
+        let Some(object) = ours else {
+            return Err(BackendError::Failed(format!(
+                "{server} has no ConfigMap {namespace}/{} of berth: no folder of fleet `{fleet}` was \
+                 applied there yet",
+                identity.parent
+            )));
+        };
+        let annotations = object.get("metadata").and_then(|it| it.get("annotations"));
+        let was =
+            annotations.is_some_and(|all| all.get(SUSPEND).is_some() || all.get(SUSPEND_UNTIL).is_some());
+        let reason = suspension.map(|suspension| suspension.reason.clone());
+        let until = suspension.and_then(|suspension| suspension.until).map(|until| until.to_string());
+        let patch = json!({"metadata": {"annotations": {SUSPEND: reason, SUSPEND_UNTIL: until}}});
+        let params =
+            PatchParams { field_manager: Some("berth-suspend".to_owned()), ..PatchParams::default() };
+        let sent = api.send(&path, &identity.parent, Action::Merge(&params, &patch)).await;
+        sent.map_err(|failure| failed(&failure))?;
+        Ok(was)
+    })
 }

@@ -15,7 +15,7 @@ use super::connection::Connection;
 use super::failure::Failure;
 use super::identity::{Identity, SET_ID};
 use crate::live::concurrency::each;
-use crate::sync::sync_events::SyncEvent;
+use crate::sync::status::SyncEvent;
 use berth_base::model::status::Problem;
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 use berth_base::text::{cut, hex};

@@ -1,29 +1,25 @@
 //! A Kubernetes cluster as the backend: server-side apply, with an ApplySet of berth's objects.
 //!
-//! - `session` holds all knowledge of a cluster, built from `settings`; `tracked_object` holds one object's state in
-//!   the present sync.
-//! - Requests: [`access`](crate::live::access) connects, `connection` holds the client and the served kinds,
-//!   `api_client` sends, `failure` explains errors, `served_kinds` and `list_rights` know the server's kinds.
+//! - `session` holds all knowledge of a cluster, and of one object's state in the present sync.
+//! - Requests: [`access`](crate::live::access) connects, `connection` holds the settings, the client and the served kinds,
+//!   `api_client` sends, `failure` explains errors, `kinds` knows the server's kinds.
 //! - Ownership: `identity` names berth in the cluster; `managed_fields`, `handover`, `field_paths` and
 //!   `unmanaged_fields` read and change the owners of fields; `stored_shape` is a server's form of an object.
-//! - Reading: `watching` follows the owned objects; `survey` reads them, `unseen_kinds` keeps those that cannot be
-//!   read, `compare` and `altered_fields` judge them, and `dry_run` tries those that may differ from their wanted
-//!   form; `drift` decides about changes made by others.
-//! - Writing: `apply_one` applies one object, `make_one` creates a missing one, `batches` handles a stage;
-//!   `applyset_parent` keeps the record, a [`ClusterLease`] allows only one syncer to write, `retries` schedules
-//!   failed objects, `deadlines` limits the time of objects, `preview` shows writes beforehand, `events` reports to
+//! - Reading: `watching` follows the owned objects; `survey` reads them, `compare` judges them, and `dry_run` tries
+//!   those that may differ from their wanted form; `drift` decides about changes made by others.
+//! - Writing: `apply_one` applies one object, `make_one` creates a missing one, `batches` handles a stage
+//!   and shows writes beforehand, `removal` removes; `applyset_parent` keeps the record, a [`ClusterLease`] allows
+//!   only one syncer to write, `deadlines` limits the time of objects and schedules failed ones, `events` reports to
 //!   people.
 //! - [`neighbour`] is a separate backend: a cluster whose folder another program applies.
 //!
 //! Berth changes and removes only its own objects. A removal names the UID of the object that was seen. One object's
 //! failure stops no other.
 
-mod altered_fields;
 mod api_client;
 mod apply_one;
 mod applyset_parent;
 mod batches;
-mod collateral;
 mod compare;
 mod connection;
 mod deadlines;
@@ -34,28 +30,19 @@ mod failure;
 mod field_paths;
 mod handover;
 mod identity;
-mod list_page;
+mod kinds;
 mod make_one;
 mod managed_fields;
 pub mod neighbour;
 mod override_objects;
 mod pod_reasons;
-mod preview;
-mod protected;
 mod removal;
-mod retries;
 #[cfg(test)]
 mod scripted_server;
-mod served_kinds;
 mod session;
-mod settings;
 mod stored_shape;
 mod survey;
-mod suspension;
-mod tenant;
-mod tracked_object;
 mod unmanaged_fields;
-mod unseen_kinds;
 mod watching;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,18 +59,18 @@ use crate::live::LiveError;
 use crate::live::session::ApiSession;
 use crate::sync::desired::Desired;
 use crate::sync::plan::{Live, Prune};
+use crate::sync::status::SyncEvent;
 use crate::sync::strategy::Finding;
-use crate::sync::sync_events::SyncEvent;
 use api_client::ApiClient;
+pub use applyset_parent::suspend;
 use berth_base::model::status::{Problem, Suspension};
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 use berth_base::progress::Progress;
 use berth_lease::{Lease, LeaseKeeper, NotHeld};
+pub use connection::Settings;
+pub use connection::Tenant;
 use identity::Identity;
 use session::ClusterSession;
-pub use settings::Settings;
-pub use suspension::suspend;
-pub use tenant::Tenant;
 
 /// Returns the name of the parent object. An installed syncer uses it for its own objects too.
 pub fn record_name(fleet: &str) -> String {

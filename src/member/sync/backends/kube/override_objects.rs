@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 
 use super::api_client::ApiClient;
 use super::failure::Failure;
-use crate::sync::override_objects::{BackendOverrides, LastGoodOverrides, ObjectChoice, OverrideObjects};
+use crate::sync::local_overrides::{BackendOverrides, LastGoodOverrides, ObjectChoice, OverrideObjects};
 use berth_base::model::ObjectId;
 
 /// An object, or the reason why it cannot be read.

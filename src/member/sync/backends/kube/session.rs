@@ -1,4 +1,5 @@
-//! A session with one cluster: the connection, and all knowledge of its objects.
+//! A session with one cluster: the connection, and all knowledge of its objects, from the last survey and
+//! later writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -11,26 +12,24 @@ use super::super::{Apply, BackendError, ObjectHealth, Record};
 use super::api_client::ApiClient;
 use super::apply_one::ApplyJob;
 use super::applyset_parent::ParentRecord;
-use super::connection::Connection;
-use super::deadlines::Deadlines;
+use super::connection::{Connection, Settings};
+use super::deadlines::{Deadlines, Retries, Setback};
 use super::drift::{Drift, REPORT_PAUSE};
 use super::events::{SentEvents, remove_status};
 use super::identity::{LAST_APPLIED, group_kind, group_kind_of};
 use super::override_objects::OverrideReader;
-use super::pod_reasons::PodReasons;
-use super::protected::Protected;
-use super::retries::{Retries, Setback};
-use super::settings::Settings;
-use super::tracked_object::CurrentSync;
-use super::watching::Watching;
-use super::watching::shared::lock;
+use super::pod_reasons::{self, PodReasons};
+use super::removal::Protected;
+use super::watching::cached_object::{CachedObject, WantedObject};
+use super::watching::{Watching, lock};
 use crate::sync::desired::Desired;
 use crate::sync::health::Health;
 use crate::sync::health::custom::HealthRules;
+use crate::sync::status::SyncEvent;
 use crate::sync::strategy::{Effect, Finding, Strategy};
-use crate::sync::sync_events::SyncEvent;
 use berth_base::backoff::pace::paced;
 use berth_base::model::annotation::{APPLIED, SEALED};
+use berth_base::model::status::Problem;
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
 
 /// The interval at which overrides kept in the cluster are read.
@@ -43,7 +42,7 @@ const LOOKS_INTERVAL: Duration = Duration::from_secs(60);
 /// removed.
 pub(crate) const ALTERED_INTERVAL: Duration = Duration::from_secs(300);
 
-/// Everything in a backend except the runtime. `survey`, `dry_run`, `batches` and `preview` contain its longer steps.
+/// Everything in a backend except the runtime. `survey`, `dry_run` and `batches` contain its longer steps.
 pub(crate) struct ClusterSession {
     pub connection: Connection,
     pub parent: ParentRecord,
@@ -286,6 +285,90 @@ impl SecretMask {
                 *map = all;
             }
             other => *other = hidden(other),
+        }
+    }
+}
+
+/// The knowledge and notes of the present sync.
+#[derive(Debug, Default)]
+pub(crate) struct CurrentSync {
+    /// The start of the survey.
+    pub surveyed: Option<Instant>,
+    /// Cache: the objects after the survey and later writes. Objects at rest are only in the cache of the watches.
+    pub tracked: BTreeMap<ObjectId, TrackedObject>,
+    /// Duplicates of wanted objects, served under another group.
+    pub other_names: BTreeSet<ObjectId>,
+    /// Kinds that may contain berth's objects, and that could not be listed.
+    pub unseen: BTreeSet<String>,
+    pub notes: Vec<Problem>,
+}
+
+impl CurrentSync {
+    /// Forgets the objects of the last sync.
+    pub fn begin(&mut self) {
+        self.tracked.clear();
+        self.other_names.clear();
+        self.surveyed = Some(Instant::now());
+    }
+
+    /// Reports whether an object's kind could not be listed.
+    pub(crate) fn is_unseen(&self, id: &ObjectId) -> bool {
+        !self.unseen.is_empty() && self.unseen.contains(&group_kind_of(id))
+    }
+
+    /// Records an object whose drift berth leaves, with a remark for the report.
+    pub(crate) fn leave_drifted(&mut self, id: &ObjectId, remark: Option<String>) {
+        let seen = self.tracked.entry(id.clone()).or_insert_with(|| TrackedObject {
+            owned: true,
+            health: Health::Healthy,
+            ..TrackedObject::default()
+        });
+        seen.remark = remark;
+    }
+}
+
+/// The present knowledge of one object.
+#[derive(Debug, Default)]
+pub struct TrackedObject {
+    pub owned: bool,
+    /// The live object, if a change needs it.
+    pub live: Option<Arc<Json>>,
+    /// True if somebody changed the object while the wanted form stayed the same.
+    pub drifted: bool,
+    /// A remark for the report, without any action.
+    pub remark: Option<String>,
+    /// The UID of an owned object whose form is outdated, whatever its content.
+    pub older: Option<String>,
+    pub hash: Arc<str>,
+    pub health: Health,
+    /// The label selector of its pods, if it has some.
+    pub pods: Option<String>,
+    /// The verdict of its strategy.
+    pub finding: Option<Finding>,
+}
+
+impl TrackedObject {
+    /// Builds the knowledge of an object from its cache entry.
+    pub(crate) fn from_entry(entry: &CachedObject, wanted: Option<&WantedObject>) -> TrackedObject {
+        let is_older = wanted.is_some_and(|wanted| entry.is_plainly_older(wanted));
+        TrackedObject {
+            owned: entry.owned,
+            drifted: wanted.is_some_and(|wanted| entry.has_drifted(wanted)),
+            live: entry.live.clone(),
+            older: (is_older && entry.live.is_none()).then(|| entry.uid.to_string()),
+            health: entry.health.clone(),
+            pods: entry.pods.as_deref().map(str::to_owned),
+            finding: entry.finding.clone(),
+            ..TrackedObject::default()
+        }
+    }
+
+    /// Reads the health of a live object, and the selector of its pods.
+    pub fn of(object: &Json, rules: &HealthRules) -> TrackedObject {
+        TrackedObject {
+            health: rules.judge(object),
+            pods: pod_reasons::selector_of(object),
+            ..TrackedObject::default()
         }
     }
 }

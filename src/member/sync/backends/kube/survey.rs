@@ -12,10 +12,9 @@ use super::super::BackendError;
 use super::api_client::{ApiClient, patiently};
 use super::connection::Connection;
 use super::identity::{group_kind, parse_group_kind};
-use super::session::{ALTERED_INTERVAL, ClusterSession};
-use super::tracked_object::TrackedObject;
+use super::session::{ALTERED_INTERVAL, ClusterSession, TrackedObject};
 use super::watching::cached_object::WantedObject;
-use super::watching::kind_scope::KindScope;
+use super::watching::kind_watch::KindScope;
 use crate::sync::desired::{Annotations, Desired};
 use crate::sync::health::Health;
 use crate::sync::plan::{Form, Live, Version};
@@ -232,7 +231,7 @@ impl ListRights {
     }
 
     /// Reports whether the account may list all objects of a kind.
-    pub(crate) fn may_list(&self, group: &str, plural: &str) -> bool {
+    fn may_list(&self, group: &str, plural: &str) -> bool {
         let has = |all: &[String], one: &str| all.iter().any(|it| it == "*" || it == one);
         let some = |all: &Option<Vec<String>>, one: &str| all.as_deref().is_some_and(|all| has(all, one));
         let allows = |rule: &ResourceRule| {

@@ -5,9 +5,7 @@
 
 mod argocd;
 mod flux;
-mod found;
 mod live_objects;
-mod messages;
 mod standing;
 
 use std::collections::BTreeMap;
@@ -19,13 +17,11 @@ use serde_json::Value as Json;
 use tokio::runtime::Runtime;
 
 use super::api_client::{Action, ApiClient};
-use super::connection::Connection;
+use super::connection::{Connection, Settings};
 use super::deadlines::Deadlines;
 use super::failure::Failure;
 use super::identity::Identity;
-use super::protected::Protected;
-use super::removal::delete_params;
-use super::settings::Settings;
+use super::removal::{Protected, delete_params};
 use crate::live::session::{ApiServer, ApiSession};
 use crate::live::{Access, LiveError};
 use crate::sync::backends::{Apply, Backend, BackendError, ObjectHealth, Record};
@@ -38,7 +34,7 @@ use berth_base::backoff::pace::paced;
 use berth_base::model::ObjectId;
 use berth_base::model::status::Problem;
 use berth_base::progress::Progress;
-use found::{Found, LOOKS_INTERVAL};
+use live_objects::{Found, LOOKS_INTERVAL};
 pub use standing::RecordPlace;
 use standing::judge;
 
@@ -141,7 +137,7 @@ impl Session {
             return Ok(());
         }
         let standing = self.neighbour.standing(&record, source.as_ref(), &self.wanted_revisions);
-        let standing = messages::without_secrets(standing, self.neighbour.as_ref(), desired.keys());
+        let standing = standing::without_secrets(standing, self.neighbour.as_ref(), desired.keys());
         let mut found = Found { seen: Some((versions.0, versions.1, Instant::now())), ..Found::default() };
         self.read_objects(desired, &standing, &mut found).await?;
         found.names_any = match &standing {

@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 use super::super::compare::{applied_hash, as_applied, finding, leaving, uid_of};
 use super::super::identity::Identity;
 use super::super::pod_reasons;
-use super::super::protected::has_owner;
+use super::super::removal::has_owner;
 use crate::sync::desired::{Annotations, Desired, own_annotations};
 use crate::sync::health::custom::HealthRules;
 use crate::sync::health::{self, Health};

@@ -1,7 +1,7 @@
-//! Follows one kind's objects: a watch from the end of the list, restarted when it ends, and a new list when the
-//! server no longer has the changes in between. A kind is also listed again after the server was unreachable: a
-//! restored server accepts a watch from a version that it does not have yet, and sends no event for the changes that
-//! it lost.
+//! Follows one kind's objects: a watch from the end of the list, restarted when it ends, and a new list when
+//! the server no longer has the changes in between. A kind is also listed again after the server was
+//! unreachable: a restored server accepts a watch from a version that it does not have yet, and sends no
+//! event for the changes that it lost.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,8 +16,7 @@ use super::super::api_client::ApiClient;
 use super::super::compare::uid_of;
 use super::super::failure::Failure;
 use super::cached_object::{CachedObject, Version, version_of};
-use super::kind_scope::KindScope;
-use super::shared::{Shared, lock};
+use super::{Shared, lock};
 use berth_base::backoff::{Backoff, chance};
 use berth_base::model::ObjectId;
 
@@ -258,4 +257,27 @@ fn is_older(version: &str, other: &str) -> bool {
 /// Returns the pause after failures. A watch that closes without a failure is restarted after the shortest one.
 fn pause(failures: u32) -> Duration {
     PAUSES.jittered(failures.saturating_add(1), chance())
+}
+
+/// All objects of a kind in one version.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct KindScope {
+    pub group: Arc<str>,
+    pub kind: Arc<str>,
+    pub version: String,
+    pub path: String,
+}
+
+impl KindScope {
+    pub fn holds(&self, id: &ObjectId) -> bool {
+        self.group == id.group && self.kind == id.kind
+    }
+
+    pub(crate) fn is_of(&self, group: &str, kind: &str) -> bool {
+        *self.group == *group && *self.kind == *kind
+    }
+
+    pub fn api_version(&self) -> String {
+        if self.group.is_empty() { self.version.clone() } else { format!("{}/{}", self.group, self.version) }
+    }
 }

@@ -1,21 +1,19 @@
 //! The owned objects of a cluster, read once by a list for each kind and then followed by a watch.
 //!
 //! - `cached_object`: the entry of one object. `object_cache`: all entries, and the changes that start a sync.
-//!   `shared`: the results that watches leave for syncs. `kind_watch`: one kind's list and watch. `record_watch`: the
-//!   watch of berth's record.
+//!   `kind_watch`: one kind's list and watch. This file has the state that syncs and watches share.
 //!
 //! If every kind is watched, a sync needs no request to know the live objects. Their contents are dropped after
 //! reading: memory grows only with names and hashes.
 
 pub(crate) mod cached_object;
-pub(crate) mod kind_scope;
-mod kind_watch;
+pub(crate) mod kind_watch;
 mod object_cache;
-pub mod shared;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::TryStreamExt as _;
@@ -30,9 +28,8 @@ use super::failure::Failure;
 use crate::live::concurrency::each;
 use crate::sync::backends::RequestSync;
 use berth_base::model::annotation::{SUSPEND, SUSPEND_UNTIL};
-use kind_scope::KindScope;
-use kind_watch::KindWatch;
-use shared::{Shared, lock};
+use kind_watch::{KindScope, KindWatch};
+use object_cache::ObjectCache;
 
 /// The followed kinds.
 #[derive(Debug)]
@@ -153,9 +150,6 @@ impl Watching {
     }
 }
 
-#[cfg(test)]
-mod tests;
-
 /// The pause between two watches.
 const PAUSE: Duration = Duration::from_secs(5);
 
@@ -209,3 +203,57 @@ fn said(object: &Json) -> [Option<String>; 2] {
     let annotations = object.get("metadata").and_then(|metadata| metadata.get("annotations"));
     [SUSPEND, SUSPEND_UNTIL].map(|name| Some(annotations?.get(name)?.as_str()?.to_owned()))
 }
+
+/// The state that syncs and watches share.
+#[derive(Default)]
+pub struct Shared {
+    cache: Mutex<ObjectCache>,
+    /// Kinds that cannot be followed.
+    pub faults: Mutex<BTreeMap<KindScope, Failure>>,
+    /// Berth's record from its watch. `None` while the watch does not have it.
+    pub record: Mutex<Option<Json>>,
+    pub call: Mutex<Option<RequestSync>>,
+    /// True if a sync was requested since the last one began.
+    pub called: AtomicBool,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub fn cache(&self) -> MutexGuard<'_, ObjectCache> {
+        lock(&self.cache)
+    }
+
+    /// Requests a sync. Further requests before it begins have no effect.
+    pub(crate) fn request_sync(&self) {
+        if self.called.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        if let Some(call) = &*lock(&self.call) {
+            call();
+        }
+    }
+
+    pub fn fault(&self, scope: &KindScope, failure: Option<Failure>) {
+        let mut faults = lock(&self.faults);
+        let changed = match failure {
+            Some(failure) => faults.insert(scope.clone(), failure.clone()) != Some(failure),
+            None => faults.remove(scope).is_some(),
+        };
+        drop(faults);
+        if changed {
+            self.request_sync();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
