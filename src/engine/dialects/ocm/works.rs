@@ -1,3 +1,8 @@
+//! ManifestWork → a workload of the cluster of its namespace.
+//!
+//! A work that a hub's own controllers make (for a ManifestWorkReplicaSet or an add-on) is bookkeeping, see
+//! [`is_made`].
+//!
 //! ManifestWorkReplicaSet → a workload that follows the decisions of Placements of its namespace.
 //!
 //! The clusters get the manifests as written, each once, however many Placements pick the cluster.
@@ -6,21 +11,67 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::fields::open_namespaced;
-use super::groups::WORK;
-use super::kinds::{Role, role};
+use super::kinds::{Role, WORK, role};
 use super::rollout;
 use super::work_options::{self, Plurals};
 use crate::dialects::{CarriedObject, Document};
-use berth_base::model::PlacementRef;
 use berth_base::model::decision::Outcome;
 use berth_base::model::named::Named;
-use berth_base::model::placement::{Follow, Wording};
+use berth_base::model::placement::{Filter, Follow, NamedCluster, Policy, Rule, Wording};
 use berth_base::model::rollout::{Rollout, Strategy};
-use berth_base::model::{Condition, Key, Object, ObjectId, Placement, Source, Template, Workload};
+use berth_base::model::{
+    Condition, Key, Object, ObjectId, Placement, PlacementRef, Source, Template, Workload,
+};
 use berth_base::packed::Packed;
 use berth_base::yaml::{Fields, Node, Scope, Value};
 
-pub(super) fn read(scope: &Scope, document: &Document, plurals: &Plurals) -> Option<(Placement, Workload)> {
+/// Labels that controllers put on their works.
+const MADE: [&str; 2] =
+    ["work.open-cluster-management.io/manifestworkreplicaset", "open-cluster-management.io/addon-name"];
+
+/// Reports whether a controller made the work: then the controller's source is read instead.
+pub(super) fn is_made(document: &Document) -> bool {
+    let metadata = document.root.get("metadata");
+    let labels = metadata.and_then(|metadata| metadata.get("labels"));
+    let owners = metadata.and_then(|metadata| metadata.get("ownerReferences"));
+    let owned = owners.is_some_and(|owners| owners.items().next().is_some());
+    owned || MADE.iter().any(|label| labels.and_then(|labels| labels.get(label)).is_some())
+}
+
+pub(super) fn read_manifest_work(
+    scope: &Scope,
+    document: &Document,
+    plurals: &Plurals,
+) -> Option<(Placement, Workload)> {
+    let root = document.open();
+    let (mut fields, metadata) = open_namespaced(scope, &root)?;
+    let templates = templates(scope, fields.required_fields("spec")?, plurals);
+    fields.finish();
+    let key = Key::new(WORK, "ManifestWork", &metadata.namespace, &metadata.name);
+    let here = Filter { rule: Rule::Named([metadata.namespace.clone()].into()), by: None };
+    let policy = Policy {
+        filters: vec![here],
+        text: document
+            .root
+            .get("metadata")
+            .and_then(|metadata| metadata.get("namespace"))
+            .map_or(Packed::NULL, |namespace| Packed::of(&namespace.to_json())),
+        ..Policy::BLANK
+    };
+    let origin = document.at.clone();
+    let named = NamedCluster { at: scope.pos(metadata.namespace_at), name: metadata.namespace };
+    let source = Source::Own(Box::new(policy));
+    Some((
+        Placement { named: vec![named], ..Placement::new(key.clone(), origin.clone(), source) },
+        Workload::new(key, origin, templates),
+    ))
+}
+
+pub(super) fn read_work_replica_set(
+    scope: &Scope,
+    document: &Document,
+    plurals: &Plurals,
+) -> Option<(Placement, Workload)> {
     let root = document.open();
     let (mut fields, metadata) = open_namespaced(scope, &root)?;
     let mut spec = fields.required_fields("spec")?;
@@ -133,7 +184,7 @@ fn manifest(scope: &Scope, node: &Node, path: &str) -> Option<Object> {
     Some(Object { id, origin: scope.pos(node.at), content: Packed::of(&content) })
 }
 
-pub(super) const VERIFIED: Wording = Named { name: "PlacementVerified", function: verified };
+const VERIFIED: Wording = Named { name: "PlacementVerified", function: verified };
 
 fn verified(outcome: &Outcome) -> Option<Condition> {
     let (status, reason, message) = match outcome.picked {

@@ -1,3 +1,5 @@
+//! Open Cluster Management's objects: single faults and warnings, and whole fleets.
+//!
 //! The diagnostics of single objects.
 
 use crate::dialects::Claim;
@@ -176,7 +178,7 @@ fn kinds_are_told_apart() {
             at: berth_base::diag::Pos::file("a.yaml"),
             root: crate::testing::node(&serde_json::json!({})).pack(),
         };
-        (super::super::DIALECT.claim)(&[loaded.into()])
+        (super::DIALECT.claim)(&[loaded.into()])
     };
     assert_eq!(claims("ManagedCluster", GROUP), [Claim::Inventory]);
     assert_eq!(claims("Placement", GROUP), [Claim::Policy]);

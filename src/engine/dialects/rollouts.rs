@@ -1,8 +1,21 @@
 //! A workload's rollout for its system's status: the clusters that wait, and the verdicts on the others.
+//!
+//! The documents by which people steer a system's staged runs: the field of a run's state, and an approval.
+//!
+//! A rollout strategy outside of a system's own objects, in the form of any system.
 
+use serde_json::Value as Json;
+
+use super::{kubefleet, ocm};
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Health, Releases};
-use berth_base::model::{ClusterStatus, Map, Pick, Shared};
+use berth_base::model::rollout::{Rolling, Strategy};
+use berth_base::model::rollout_policy::PolicyStrategy;
+use berth_base::model::staged::{RunState, StageGate};
+use berth_base::model::{ClusterStatus, Key, Map, Pick, Shared, Timestamp};
+use berth_base::yaml::Fields;
+
+pub(crate) use ocm::duration;
 
 /// A workload's releases, with the verdicts that the last step read.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +62,58 @@ impl<'a> RolloutView<'a> {
             None => Health::Applying,
         }
     }
+}
+
+/// A system's staged runs.
+#[derive(Debug)]
+pub struct StagedRuns {
+    pub group: &'static str,
+    /// The path to the field of a run's state.
+    pub state: [&'static str; 2],
+    pub word: fn(RunState) -> &'static str,
+    /// Makes the document that approves a gate of a run.
+    pub approval: fn(&RunApproval<'_>) -> Json,
+}
+
+/// An approval that a person is about to give.
+#[derive(Clone, Copy, Debug)]
+pub struct RunApproval<'a> {
+    pub run: &'a Key,
+    pub gate: &'a StageGate,
+    /// The person's message.
+    pub message: &'a str,
+    pub now: Timestamp,
+}
+
+const FORMS: [&str; 4] = ["rolloutStrategy", "rollingUpdate", "stages", "stagedStrategy"];
+
+/// Reads a strategy in one of its forms.
+pub fn written_strategy(mut fields: Fields<'_>) -> Option<PolicyStrategy> {
+    let given: Vec<&str> = FORMS.into_iter().filter(|form| fields.node(form).is_some()).collect();
+    let path = fields.path().to_owned();
+    match given.as_slice() {
+        [_] => {}
+        [] => fields.scope().error(fields.at(), format!("{path} needs one of {}", FORMS.join(", "))),
+        [_, second, ..] => {
+            let message = format!("{path} has {}, but must have one strategy only", given.join(" and "));
+            fields.error_at(second, message);
+        }
+    }
+    let waves = fields.fields("rolloutStrategy").map(ocm::rollout_strategy);
+    let waves = waves.map(|rollout| PolicyStrategy::Written(Strategy::Progressive(vec![rollout])));
+    let rolling = fields.node("rollingUpdate").is_some().then(|| {
+        let rolling = kubefleet::rolling_update(&mut fields);
+        PolicyStrategy::Written(Strategy::Rolling(Rolling { asked: true, ..rolling }))
+    });
+    let stages = fields
+        .node("stages")
+        .is_some()
+        .then(|| PolicyStrategy::Written(Strategy::Stages(kubefleet::stages(&mut fields))));
+    let at = fields.scope().pos(fields.place_of("stagedStrategy"));
+    let staged = fields.str("stagedStrategy");
+    let staged = staged.map(|name| PolicyStrategy::Staged { name: name.to_owned(), at });
+    fields.finish();
+    waves.or(rolling).or(stages).or(staged)
 }
 
 #[cfg(test)]
