@@ -13,7 +13,7 @@ use berth_base::model::{Contents as _, path};
 use berth_base::text::counted;
 use berth_engine::pipeline::Built;
 use berth_engine::render::{self, OverriddenCopy};
-use berth_engine::state::{State, decision_file, layout};
+use berth_engine::state::{State, decision, layout};
 use berth_hub::inputs::{PassInputs, UnpublishedContents};
 
 /// Write every cluster's manifests to a folder
@@ -58,7 +58,7 @@ pub(crate) fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
         Ok::<(), CommandError>(())
     })?;
     for (key, decision) in &state.decisions {
-        let text = decision_file::write_decision(decision);
+        let text = decision::write_decision(decision);
         write(&args.out.join("decisions").join(path::of_key(key)), text.as_bytes())?;
     }
     write(&args.out.join(layout::MARKER), layout::marker().as_bytes())?;

@@ -3,7 +3,7 @@
 
 use serde_json::Value as Json;
 
-use berth_engine::hub_objects::rights::rights;
+use berth_engine::hub_objects::rights;
 
 use super::parameters::{Hub, HubObjects, Install};
 use super::{cluster_role, lease_rules, named, role, rule, service_account};

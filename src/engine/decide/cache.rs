@@ -1,11 +1,8 @@
 //! The cache between two passes: the results of the last pass, and its inputs. The next pass decides only
-//! placements that a change may affect.
+//! placements that a change may affect. Losing it costs time only.
 //!
-//! Losing it costs time only.
-//!
-//! Clusters that differ between two passes → the placements whose decisions may depend on them.
-//!
-//! Most placements refuse such a cluster in both passes and do not have it: nothing changes for them.
+//! Clusters that differ between two passes affect the placements whose decisions may depend on them. Most
+//! placements refuse such a cluster in both passes and do not have it: nothing changes for them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,8 +1,8 @@
 //! The recorder of a decision's findings. A pass only counts them; [`trace`](super::trace) has the other
 //! recorder.
 //!
-//! Warnings about placements that pick no cluster, with a summary of the reasons, and about unknown cluster
-//! names.
+//! From the counts come the warnings about placements that pick no cluster, with a summary of the reasons;
+//! others are about unknown cluster names.
 
 use std::collections::BTreeMap;
 
@@ -117,7 +117,7 @@ const REASONS_NAMED: usize = 3;
 const CLUSTERS_NAMED: usize = 10;
 
 /// Warns of a blocked placement, or of a placement that picks no cluster.
-pub(super) fn about(
+pub(super) fn warn_about(
     placement: &Placement,
     decision: &Decision,
     table: &Table<'_>,
@@ -146,7 +146,7 @@ pub(super) fn about(
 }
 
 /// Warns of each cluster name in a placement that the fleet does not have, at the place of the name.
-pub(super) fn about_names(placement: &Placement, table: &Table<'_>, diagnostics: &mut Diagnostics) {
+pub(super) fn warn_about_names(placement: &Placement, table: &Table<'_>, diagnostics: &mut Diagnostics) {
     let unknown: Vec<&NamedCluster> = unknown(placement, table).collect();
     let key = &placement.key;
     for NamedCluster { name, at } in unknown.iter().take(CLUSTERS_NAMED) {

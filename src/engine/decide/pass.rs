@@ -24,7 +24,7 @@ use berth_base::model::rollout::share_of;
 use berth_base::model::shared::ByAllocation;
 use berth_base::model::{Decision, Fleet, Group, Key, Map, Pick, Shared, Timestamp};
 use berth_base::parallel;
-use berth_base::text::shared_values::SharedValues;
+use berth_base::text::SharedValues;
 
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
 const UNRESOLVED: &str = "kept: a placement that is followed cannot be found";
@@ -205,8 +205,8 @@ impl<'f, 't> Pass<'f, 't> {
     fn like(&self, other: &Result, placement: &Placement) -> Result {
         let decision = stand(placement, &other.decision);
         let mut said = Diagnostics::new();
-        findings::about_names(placement, self.table, &mut said);
-        findings::about(placement, &decision, self.table, &mut said);
+        findings::warn_about_names(placement, self.table, &mut said);
+        findings::warn_about(placement, &decision, self.table, &mut said);
         Result { decision, said, trace: None, ..*other }
     }
 
@@ -238,8 +238,8 @@ impl<'f, 't> Pass<'f, 't> {
         let trace = is_watched.then(|| of_own_policy(&case, placement, &decision, standing.is_some()));
         let mut said = Diagnostics::new();
         divide::warn(&case, placement, &decision, standing.is_none(), &mut said);
-        findings::about_names(placement, table, &mut said);
-        findings::about(placement, &decision, table, &mut said);
+        findings::warn_about_names(placement, table, &mut said);
+        findings::warn_about(placement, &decision, table, &mut said);
         let is_new = standing.is_none();
         // A new division's warnings appear once. A new decision that reads the load depends on all others.
         let is_unsettled = is_new && (policy.division.is_some() || self.balances);
@@ -323,7 +323,7 @@ impl<'f, 't> Pass<'f, 't> {
         decision.share_picks(previous);
         let is_watched = self.watched.contains(&placement.key);
         let trace = is_watched.then(|| of_followed(&following, placement, &decision));
-        findings::about(placement, &decision, table, &mut said);
+        findings::warn_about(placement, &decision, table, &mut said);
         let is_new = previous.is_none_or(|previous| {
             let mut previous = stand(placement, previous);
             previous.forget_turns();

@@ -1,7 +1,5 @@
-//! The kind by which a dialect describes clusters: the marks that people may set, and the document of a new
-//! cluster. Every kind has labels.
-//!
-//! The annotation `berth.dev/applier` of a cluster, whatever kind describes it.
+//! The kind by which a dialect describes clusters: the marks that people may set, and the document of a
+//! new cluster. Every kind has labels, and the annotation `berth.dev/applier`.
 
 use serde_json::Value as Json;
 

@@ -1,12 +1,7 @@
-//! A kind that people write and berth reads: everything that its JSON Schema needs beside the reader.
-//!
-//! The view of access rules on a dialect's objects: the role of each object, and the objects inside a
-//! document.
-//!
-//! The bearing of documents on each other: it determines which documents are read again when one of them
-//! changes.
-//!
-//! The fields of a placement's document that select its clusters: `explain` tries edits of them.
+//! What a dialect says about its kinds: the parts of a JSON Schema beside the reader; the role of each
+//! object for access rules, and the objects inside a document; the bearing of documents on each other,
+//! which determines the documents that are read again when one of them changes; and the fields that select
+//! a placement's clusters, which `explain` edits.
 
 use serde_json::Value as Json;
 

@@ -1,7 +1,8 @@
 //! The readings of documents: an unchanged document in an unchanged context has the same reading, so the
 //! reading stays with the document and is shared. Losing it costs only time.
 //!
-//! Reads the documents of one role one by one: each in its own scope, and keeps only those without errors.
+//! The documents of one role are read one by one, each in its own scope. Only those without errors are
+//! kept.
 
 use std::any::Any;
 use std::collections::BTreeMap;

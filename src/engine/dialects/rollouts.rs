@@ -1,8 +1,7 @@
 //! A workload's rollout for its system's status: the clusters that wait, and the verdicts on the others.
 //!
-//! The documents by which people steer a system's staged runs: the field of a run's state, and an approval.
-//!
-//! A rollout strategy outside of a system's own objects, in the form of any system.
+//! Also the documents by which people steer a system's staged runs (the field of a run's state, and an
+//! approval), and a rollout strategy outside of a system's own objects, in the form of any system.
 
 use serde_json::Value as Json;
 

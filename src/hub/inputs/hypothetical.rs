@@ -2,7 +2,7 @@
 
 use super::PassInputs;
 use berth_base::model::{ClusterStatus, Decision, Key, Map, Shared, Timestamp};
-use berth_engine::gate::deadlines::LaterDecisions;
+use berth_engine::gate::losses::LaterDecisions;
 use berth_engine::hypothetical;
 use berth_engine::pipeline::Inputs;
 

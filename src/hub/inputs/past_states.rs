@@ -8,7 +8,7 @@ use crate::publish::prune_permits::own_at;
 use berth_base::model::{Decision, Key, path};
 use berth_engine::gate::window::Paths;
 use berth_engine::gate::{PastState, Wanted};
-use berth_engine::state::{decision_file, layout};
+use berth_engine::state::{decision, layout};
 use berth_git::{CommitId, EntryKind, Repo, TreeId};
 
 /// Reads parts of rendered trees. Clusters share most of their folders.
@@ -49,7 +49,7 @@ impl<'r> PastStates<'r> {
             match found.map(|entry| entry.kind) {
                 Some(EntryKind::Folder(id)) => folder = id,
                 Some(EntryKind::File(id)) => {
-                    return Ok(decision_file::read_decision(&self.repo.blob(id)?).ok());
+                    return Ok(decision::read_decision(&self.repo.blob(id)?).ok());
                 }
                 _ => break,
             }

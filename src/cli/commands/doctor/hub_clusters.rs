@@ -3,8 +3,7 @@
 use super::finding::Findings;
 use crate::commands::run::hub_cluster::Hub;
 use berth_engine::hub_objects::decisions::{self, Form};
-use berth_engine::hub_objects::profiles;
-use berth_engine::hub_objects::rights::{Right, rights};
+use berth_engine::hub_objects::{Right, profiles, rights};
 use berth_member::cluster_events::EventPlace;
 use berth_member::live::rights::RightQuestion;
 use berth_member::live::{Access, Cluster, Host as _, LiveError, Resource};

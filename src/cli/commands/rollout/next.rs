@@ -10,9 +10,8 @@ use crate::output::table::table;
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
 use berth_base::diag::{Diagnostic, Diagnostics};
-use berth_engine::release::next_step::{NextStep, next_steps};
-use berth_engine::release::turn::{Turn, Version};
-use berth_engine::release::works;
+use berth_engine::release::next_step::{self, NextStep, next_steps};
+use berth_engine::release::strategies::{Turn, Version};
 
 /// Show which clusters may take the files' content now, for facts that a file gives
 ///
@@ -52,7 +51,7 @@ pub(crate) fn cmd_next(args: &NextArgs, ui: &Ui) -> Outcome {
         std::fs::read(&args.works).map_err(|error| CommandError::io(format!("reading {file}"), &error))?;
     let inputs = args.fleet.read(ui)?;
     let (loaded, decided, mut diagnostics) = inputs.decide();
-    let (works, found) = works::read(&file, &bytes, &loaded.fleet);
+    let (works, found) = next_step::read_works(&file, &bytes, &loaded.fleet);
     if found.has_errors() {
         ui.diagnostics(&found);
         return Ok(Exit::Usage);

@@ -12,8 +12,8 @@ use berth_base::model::Fleet;
 use berth_base::model::rollout::StageTask;
 use berth_base::model::staged::{Run, StageProgress};
 use berth_base::text::some_of;
-use berth_engine::release::labels::ClusterLabels;
 use berth_engine::release::runs;
+use berth_engine::release::stages::ClusterLabels;
 
 /// The clusters that a row shows.
 const SHOWN: usize = 8;

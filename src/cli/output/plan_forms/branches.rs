@@ -8,8 +8,7 @@ use crate::output::results::DiagnosticForm;
 use berth_base::diag::Diagnostics;
 use berth_base::model::Key;
 use berth_base::text::{counted, some_of};
-use berth_engine::consequences::cluster_words::{ClusterWords, listed};
-use berth_engine::consequences::folded::FoldedPlan;
+use berth_engine::consequences::folded::{ClusterWords, FoldedPlan, listed};
 use berth_engine::plan::{Change, Plan};
 use berth_git::CommitId;
 

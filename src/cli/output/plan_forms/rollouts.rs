@@ -10,9 +10,9 @@ use berth_base::model::rollout::Strategy;
 use berth_base::model::{Key, Timestamp, Workload};
 use berth_engine::causes::{Causes, InputKind};
 use berth_engine::pipeline::Built;
-use berth_engine::release::labels::ClusterLabels;
 use berth_engine::release::outlook::{Outlook, outlook};
 use berth_engine::release::policy::{Closed, Orders};
+use berth_engine::release::stages::ClusterLabels;
 use berth_engine::state::State;
 
 /// The headings of the lines.

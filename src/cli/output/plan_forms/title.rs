@@ -4,7 +4,7 @@ use super::PlanReport;
 use berth_base::diag::Severity;
 use berth_base::model::Key;
 use berth_base::text::{counted, some_of};
-use berth_engine::consequences::cluster_words::listed;
+use berth_engine::consequences::folded::listed;
 use berth_engine::plan::{Counts, Plan};
 
 /// The number of names in a title.

@@ -1,9 +1,8 @@
-//! The division of replicas among clusters: reads the inputs of [`planner`] and applies its result.
+//! The division of replicas among clusters: reads the inputs of [`planner`], applies its result, and warns
+//! about unknown names, lost replicas and excess ones.
 //!
-//! The inputs are the clusters' reports and the replicas of the current decision, so a number changes only if
-//! one of its inputs does.
-//!
-//! And warnings about a division: unknown names, lost replicas and excess ones.
+//! The inputs are the clusters' reports and the replicas of the current decision, so a number changes only
+//! if one of its inputs does.
 
 pub mod planner;
 

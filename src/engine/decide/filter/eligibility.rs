@@ -1,6 +1,5 @@
-//! Checks that a cluster can take work: it is not leaving, and its agent has joined, is healthy and reports.
-//!
-//! Taints and the tolerations that let them pass.
+//! Checks that a cluster can take work: it is not leaving; its agent has joined, is healthy and reports;
+//! and its taints are tolerated.
 
 use super::{Check, Code};
 use crate::decide::cluster_table::{Row, Table};

@@ -1,5 +1,5 @@
-//! Clusters by name, clusters that a folder may reach, members of cluster sets, clusters with the wanted namespace,
-//! and no clusters at all.
+//! Clusters by name, clusters that a folder may reach, members of cluster sets, clusters with the wanted
+//! namespace, and no clusters at all.
 
 use std::collections::BTreeSet;
 

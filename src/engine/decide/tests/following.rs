@@ -1,6 +1,4 @@
-//! Placements that follow others.
-//!
-//! Choices one after the other.
+//! Placements that follow others, and choices one after the other.
 
 use super::setup::*;
 use crate::decide::{Decided, decide, explain};

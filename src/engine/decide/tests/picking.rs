@@ -1,6 +1,4 @@
-//! Filters, scores, selection and groups.
-//!
-//! The trace that `explain` gets.
+//! Filters, scores, selection and groups; and the trace that `explain` gets.
 
 use super::setup::*;
 use crate::decide::{Stage, decide, explain};

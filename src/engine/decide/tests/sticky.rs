@@ -1,6 +1,4 @@
-//! A decision is sticky until its inputs change.
-//!
-//! A broken file is not a deletion.
+//! A decision is sticky until its inputs change, and a broken file is not a deletion.
 
 use super::setup::*;
 use crate::decide::decide;

@@ -1,12 +1,9 @@
 //! A Federated* object → one placement and one workload under the same key.
 //!
-//! A Federated object while its parts are read.
-//!
-//! `spec.template` → the object before overrides.
-//!
-//! Name, namespace and kind come from the Federated object and its type, whatever the template contains;
-//! apiVersion comes from the template if it has one. Finalizers, status and fields that only a server sets
-//! are left out. Unlike KubeFed, berth carries the template's annotations.
+//! `spec.template` becomes the object before overrides. Name, namespace and kind come from the Federated
+//! object and its type, whatever the template contains; apiVersion comes from the template if it has one.
+//! Finalizers, status and fields that only a server sets are left out. Unlike KubeFed, berth carries the
+//! template's annotations.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};

@@ -1,10 +1,11 @@
-//! The annotation `berth.dev/replaces`: a policy of the next API takes over the identity of a placement of
-//! the old one, with its decision, releases and copies. Everything except the policy's own document sees that
+//! berth's annotations of placements.
+//!
+//! `berth.dev/replaces`: a policy of the next API takes over the identity of a placement of the old one,
+//! with its decision, releases and copies. Everything except the policy's own document sees that
 //! placement.
 //!
-//! The annotation `berth.dev/replace-after` → the silence after which another cluster replaces a cluster.
-//!
-//! KubeFleet never replaces a picked cluster, so berth does so only with this annotation.
+//! `berth.dev/replace-after`: the silence after which another cluster replaces a cluster. KubeFleet never
+//! replaces a picked cluster, so berth does so only with this annotation.
 
 use std::collections::BTreeMap;
 

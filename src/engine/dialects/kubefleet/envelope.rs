@@ -1,9 +1,7 @@
-//! `ClusterResourceEnvelope` and `ResourceEnvelope` → the objects inside.
+//! `ClusterResourceEnvelope` and `ResourceEnvelope` → the objects inside, also for access rules.
 //!
-//! An envelope is selected like any object. Members get its contents, not the envelope. The namespaced kind
-//! contains objects of its own namespace, the other kind cluster-scoped objects.
-//!
-//! The objects inside a document, for access rules.
+//! An envelope is selected like any object. Members get its contents, not the envelope. The namespaced
+//! kind contains objects of its own namespace, the other kind cluster-scoped objects.
 
 use std::sync::Arc;
 

@@ -1,6 +1,5 @@
-//! `spec.strategy`: checked as a whole; the fields for the syncer become annotations.
-//!
-//! The ways in which members apply a placement's objects → the annotations for members.
+//! `spec.strategy`: checked as a whole; the fields for the syncer, the ways in which members apply a
+//! placement's objects, become annotations.
 
 use std::collections::BTreeMap;
 

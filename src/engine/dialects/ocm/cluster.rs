@@ -1,11 +1,8 @@
-//! ManagedCluster → cluster. As with a hub's controllers, the condition of an unavailable cluster gives it a
-//! taint.
+//! ManagedCluster → cluster. As with a hub's controllers, the condition of an unavailable cluster gives it
+//! a taint.
 //!
-//! A cluster with a missing or empty set label belongs to the set `default`.
-//!
-//! AddOnPlacementScore → the scores of the cluster of its namespace.
-//!
-//! A new member → its ManagedCluster.
+//! A cluster with a missing or empty set label belongs to the set `default`. Scores come from
+//! AddOnPlacementScores in the cluster's namespace. Also a new member → its ManagedCluster.
 
 use std::collections::{BTreeMap, BTreeSet};
 

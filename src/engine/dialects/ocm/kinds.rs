@@ -1,6 +1,4 @@
-//! Open Cluster Management's kinds, with their roles and known versions.
-//!
-//! Open Cluster Management's API groups.
+//! Open Cluster Management's API groups and kinds, with their roles and known versions.
 
 use serde_json::{Value as Json, json};
 

@@ -1,8 +1,7 @@
 //! ManagedClusterSet → cluster set. `default` and `global` exist even if no file declares them.
 //!
-//! ManagedClusterSetBinding → the sets that the placements of a namespace may use.
-//!
-//! A binding of a missing set is ignored, as in OCM, with a warning.
+//! ManagedClusterSetBinding → the sets that the placements of a namespace may use. A binding of a missing
+//! set is ignored, as in OCM, with a warning.
 
 use std::collections::{BTreeMap, BTreeSet};
 

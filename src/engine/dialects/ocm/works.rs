@@ -1,11 +1,8 @@
-//! ManifestWork → a workload of the cluster of its namespace.
+//! ManifestWork → a workload of the cluster of its namespace. A work that a hub's own controllers make
+//! (for a ManifestWorkReplicaSet or an add-on) is bookkeeping, see [`is_made`].
 //!
-//! A work that a hub's own controllers make (for a ManifestWorkReplicaSet or an add-on) is bookkeeping, see
-//! [`is_made`].
-//!
-//! ManifestWorkReplicaSet → a workload that follows the decisions of Placements of its namespace.
-//!
-//! The clusters get the manifests as written, each once, however many Placements pick the cluster.
+//! ManifestWorkReplicaSet → a workload that follows the decisions of Placements of its namespace. The
+//! clusters get the manifests as written, each once, however many Placements pick the cluster.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,12 +1,8 @@
 //! Plain objects → Federated objects, and the type configs that they need.
 //!
-//! A pure function of objects and options, whatever the source of the objects. A fault affects only its own
-//! object.
-//!
-//! The options for federating objects, from the command line.
-//!
-//! A generated document → the faults that its own reader would report, so that berth never generates a
-//! document that it would refuse.
+//! A pure function of objects and options, whatever the source of the objects. A fault affects only its
+//! own object. A generated document is read again: berth never generates a document that its own reader
+//! would refuse.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,11 +1,9 @@
 //! Makes KubeFed's documents, as its command line did, for `berth federate`, `join` and `enable`.
 //!
-//! - [`federate`]: plain objects → Federated objects. `template`: an object → its template. `skip`: objects
-//!   that are left out, with the reason. `check`: faults that the reader would report.
+//! - [`federate`]: plain objects → Federated objects, with their options and the faults that the reader would
+//!   report. `template`: an object → its template, or the reason why it is left out.
 //! - [`ApiResource`]: a type by its several names. [`KnownTypes`]: the types with a Federated kind.
-//! - `cluster`: a new member → its KubeFedCluster.
-//!
-//! A new member → its KubeFedCluster.
+//! - `new_cluster`: a new member → its KubeFedCluster.
 
 mod federate;
 mod template;

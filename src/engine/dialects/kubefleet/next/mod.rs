@@ -1,11 +1,9 @@
 //! `PlacementPolicy` and `ClusterPlacementPolicy` of `placement.kubefleet.dev`, the next API: successive
 //! choices of clusters, each by terms and a number.
 //!
-//! `resourceSelectors`: objects by kind, and by namespace, name or labels.
-//!
-//! `syncStrategy` → the annotations that members read.
-//!
-//! The status of a policy, as in the next API: four conditions, and the clusters by their progress.
+//! Here are also `resourceSelectors`: objects by kind, and by namespace, name or labels; `syncStrategy` →
+//! the annotations that members read; and the status of a policy: four conditions, and the clusters by
+//! their progress.
 
 mod choices;
 

@@ -1,11 +1,7 @@
 //! `ClusterResourceOverride` and `ResourceOverride` → [`Override`](berth_base::model::Override)s of
 //! workloads.
 //!
-//! [`read`] reads one document, [`bind`] finds its workloads and objects.
-//!
-//! Reads one override document.
-//!
-//! Paths that a KubeFleet override may change in an object.
+//! [`read`] reads one document, [`bind()`] finds its workloads and objects.
 
 mod bind;
 

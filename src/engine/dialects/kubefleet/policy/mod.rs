@@ -1,13 +1,8 @@
-//! `spec.policy` → the engine's [`Policy`].
+//! `spec.policy` → the engine's [`Policy`], and the condition `Scheduled` in KubeFleet's words.
 //!
 //! `PickAll` picks every cluster that passes, `PickN` the best N, `PickFixed` the named ones. Fields of
-//! another type are refused, because KubeFleet would ignore them.
-//!
-//! `tolerations`, with KubeFleet's rules: `Equal` by default, `NoSchedule` or any effect.
-//!
-//! `topologySpreadConstraints`.
-//!
-//! The condition `Scheduled` in KubeFleet's words.
+//! another type are refused, because KubeFleet would ignore them. `tolerations` have KubeFleet's rules:
+//! `Equal` by default, `NoSchedule` or any effect.
 
 mod affinity;
 mod property;

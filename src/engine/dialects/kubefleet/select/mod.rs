@@ -1,12 +1,8 @@
 //! `resourceSelectors` and the objects of the repository → the objects of a placement.
 //!
-//! The repository takes the place of the hub: [`Selectable`] holds its objects, [`selectors`] reads the
-//! selectors, [`resolve`] combines them. A selection that KubeFleet refuses as a whole (a reserved namespace,
-//! an object selected twice) blocks the placement with the reason.
-//!
-//! Reads `resourceSelectors` and checks each of them.
-//!
-//! Selectors over the selectable objects → the items of a placement, or the reason for refusing them.
+//! The repository takes the place of the hub: [`Selectable`] holds its objects, [`read`] reads the
+//! selectors and checks each of them, [`resolve`] combines them. A selection that KubeFleet refuses as a
+//! whole (a reserved namespace, an object selected twice) blocks the placement with the reason.
 
 mod selectable;
 

@@ -1,6 +1,5 @@
-//! The objects of the repository that placements may select, by kind, namespace and name.
-//!
-//! Removes the fields that a hub added to an object: identity, status, assigned addresses.
+//! The objects of the repository that placements may select, by kind, namespace and name; without the
+//! fields that a hub added to them: identity, status, assigned addresses.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,12 +1,8 @@
 //! Staged updates: strategies, runs and approval requests, cluster-scoped and namespaced.
 //!
-//! A namespaced kind refers to objects of its namespace; its name lacks the prefix `Cluster`.
-//!
-//! A staged update run → its rollout.
-//!
-//! An approval request → a person's answer in its status.
-//!
-//! Checks of runs and approval requests that name missing or unsuitable objects.
+//! A namespaced kind refers to objects of its namespace; its name lacks the prefix `Cluster`. Runs become
+//! rollouts, approval requests the answer in their status. Both are checked for names of missing or
+//! unsuitable objects. [`strategy`] reads stages, [`status`] shows a run as its hub does.
 
 mod status;
 mod strategy;

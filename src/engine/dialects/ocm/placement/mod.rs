@@ -1,18 +1,10 @@
 //! Placement → its own policy: candidates from the bound sets, predicates and tolerations as filters,
-//! prioritizers as scorers, a number of clusters, decision groups.
+//! prioritizers as scorers, a number of clusters, decision groups; and the condition PlacementSatisfied,
+//! with OCM's own reasons.
 //!
-//! `predicates` → terms: a cluster passes if it matches one of them with all three selectors.
-//!
-//! A CEL expression is parsed here to report its faults; the engine runs it from its text.
-//!
-//! `tolerations` → the taints that a placement tolerates, and the length of toleration.
-//!
-//! `spreadPolicy` → constraints on the picks, as the field's description defines them. OCM itself accepts the
-//! field and ignores it.
-//!
-//! `decisionStrategy.groupStrategy` → decision groups.
-//!
-//! The condition PlacementSatisfied, with OCM's own reasons.
+//! A cluster passes `predicates` if it matches one of them with all three selectors. A CEL expression is
+//! parsed here to report its faults; the engine runs it from its text. `spreadPolicy` becomes constraints
+//! on the picks, as the field's description defines them. OCM itself accepts the field and ignores it.
 
 mod prioritizers;
 

@@ -1,21 +1,24 @@
-//! Applies the access rules to a tree: finds the documents that their folders may not write.
+//! The rules of a tree, which come from an earlier commit, so that no change decides which rules judge it:
+//! access rules, with the documents that their folders may not write, and policy tests.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::assemble::{Assembled, assemble};
-use super::config::FleetConfig;
+use super::config::{FleetConfig, Settings};
 use super::documents::FileDocuments;
 use super::file_cache::FileCache;
 use super::last_good::chunk_of;
-use super::settings::Settings;
 use super::tree_objects::{TreeObjects, read_files};
 use crate::access::{self, Facts, Judged, Rules, World};
 use crate::dialects::{Claim, Dialects, Document, ReadingContexts};
+use crate::policy_tests::{self, PolicyTest};
 use berth_base::diag::{Diagnostic, Severity};
-use berth_base::model::{Key, Shared};
+use berth_base::model::object::{group_of, version_of};
+use berth_base::model::{API_VERSION, Key, Shared};
 use berth_base::source::{RulesFrom, SourceTree};
+use berth_base::yaml::Scope;
 
 type Files = Vec<(Arc<str>, Shared<FileDocuments>)>;
 
@@ -140,4 +143,46 @@ fn rules(tree: &SourceTree, files: &Files, dialects: Dialects) -> Rules {
 
 fn documents(files: &Files) -> impl Iterator<Item = &Document> + Clone {
     files.iter().flat_map(|(_, file)| file.objects.iter().map(|(document, _)| document))
+}
+
+/// The policy tests that concern a tree, by name.
+#[derive(Clone, Debug, Default)]
+pub struct FleetTests {
+    /// The tests that judge this tree.
+    pub counting: Vec<Arc<PolicyTest>>,
+    /// The tree's own tests, which judge the next one.
+    pub own: Vec<Arc<PolicyTest>>,
+}
+
+pub(super) fn policy_tests(tree: &SourceTree, cache: &mut FileCache) -> FleetTests {
+    let own = tests_in(tree, cache);
+    let counting = match &tree.rules_from {
+        RulesFrom::Nowhere => Vec::new(),
+        RulesFrom::Own => own.clone(),
+        RulesFrom::Earlier(base) => tests_in(base, cache),
+    };
+    FleetTests { counting, own }
+}
+
+/// Reads the sound tests of a tree. Faulty ones are reported when all documents are read.
+fn tests_in(tree: &SourceTree, cache: &mut FileCache) -> Vec<Arc<PolicyTest>> {
+    let in_folder = tree.files.values().filter(|file| {
+        file.path.starts_with(policy_tests::FOLDER) && !policy_tests::is_of_an_example(&file.path)
+    });
+    let mut tests: Vec<Arc<PolicyTest>> = Vec::new();
+    for (_, file) in cache.read_all(in_folder) {
+        for (document, _) in &file.objects {
+            let key = &document.key;
+            let is_test = *key.kind == *policy_tests::KIND && *key.group == *group_of(API_VERSION);
+            if !is_test || document.version != version_of(API_VERSION) {
+                continue;
+            }
+            let scope = Scope::new(document.at.file.clone(), Severity::Error);
+            tests.extend(policy_tests::read(&scope, &document.open()).map(Arc::new));
+        }
+    }
+    tests.sort_by(|a, b| a.name.cmp(&b.name));
+    // Two tests with one name are an error of the tree, and the first one is used.
+    tests.dedup_by(|later, earlier| later.name == earlier.name);
+    tests
 }
