@@ -2,7 +2,7 @@
 //! read is written so that it reads back.
 
 use berth_base::status::{read_status, write_status};
-use berth_engine::state::decision_file::{read_decision, write_decision};
+use berth_engine::state::decision::{read_decision, write_decision};
 use berth_hub::publish::Trailers;
 
 pub fn run(bytes: &[u8]) {

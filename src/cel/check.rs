@@ -7,9 +7,9 @@ use super::expression::{Expression, Holds, Kind};
 use super::fault::Fault;
 use super::functions::{self, Function};
 use super::parse::{Form, Node};
-use super::shape::{self, Shape};
 use super::types::{NAMED, Type};
 use super::value::{MapKey, Value};
+use crate::types::{self, Shape};
 use berth_base::diag::did_you_mean;
 
 /// Returns the checked expression, and the variables that it reads.
@@ -258,7 +258,7 @@ impl Checker<'_> {
         let is_mixed = matches!(name, "_<_" | "_<=_" | "_>_" | "_>=_") && numbers_of_two_types(&types);
         let given = gives
             .filter(|_| !is_mixed || !self.locals.is_empty())
-            .and_then(|gives| shape::given(name, &shapes, gives));
+            .and_then(|gives| types::given(name, &shapes, gives));
         let Some(given) = given else {
             let hint = numbers_of_two_types(&types)
                 .then(|| "convert one of the numbers, as in `double(…)` or `int(…)`".to_owned());

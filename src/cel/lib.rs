@@ -10,12 +10,8 @@ mod expression;
 mod fault;
 mod functions;
 mod lex;
-mod literal;
-mod meter;
 mod parse;
-mod record;
 mod run;
-mod shape;
 mod types;
 mod value;
 
@@ -23,13 +19,13 @@ mod value;
 mod tests;
 
 pub use fault::Fault;
-pub use record::{Field, Record};
+pub use types::{Field, Record};
 pub use value::{MapKey, Value};
 
 use std::collections::BTreeSet;
 
 use expression::Expression;
-use meter::Meter;
+use run::Meter;
 
 /// The names that an expression may use in addition to the language's functions.
 #[derive(Clone, Copy, Debug)]

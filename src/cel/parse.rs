@@ -2,8 +2,8 @@
 
 use super::fault::Fault;
 use super::lex::{Token, Word, lex};
-use super::literal;
 use super::value::Value;
+use crate::lex;
 
 /// The deepest nesting of expressions, counted in the finished tree.
 const DEEPEST: usize = 50;
@@ -266,7 +266,7 @@ impl Parser {
             }
             Word::Whole { digits, hexadecimal, unsigned } => {
                 self.next += 1;
-                made(at, Form::Literal(literal::whole(at, &digits, hexadecimal, unsigned, negative)?))
+                made(at, Form::Literal(lex::whole(at, &digits, hexadecimal, unsigned, negative)?))
             }
             Word::Name { text, quoted: false } => {
                 self.next += 1;

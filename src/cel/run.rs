@@ -1,21 +1,18 @@
 //! A checked expression and the values of its variables → the result, within the work budget.
 //!
 //! As the language defines, `&&`, `||`, `all` and `exists` ignore an error that another part makes
-//! irrelevant.
+//! irrelevant. Work is counted in steps, never in time, so it is the same on every machine.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::Answer;
-use super::expression::{Expression, Holds, Kind};
-use super::fault::Fault;
-use super::functions;
-use super::meter::Meter;
-use super::shape::Shape;
-use super::types::Type;
-use super::value::{MapKey, Value};
+use crate::expression::{Expression, Holds, Kind};
+use crate::fault::Fault;
+use crate::types::{Shape, Type};
+use crate::value::{MapKey, Value};
+use crate::{Answer, functions};
 
-pub(super) fn run(
+pub(crate) fn run(
     root: &Expression,
     variables: &[Value],
     answer: Answer<'_>,
@@ -278,4 +275,49 @@ fn unwrapped(at: usize, value: Value) -> Result<Option<Value>, Fault> {
 
 fn wrong_type(at: usize, wanted: &str, found: &Value) -> Fault {
     Fault::new(at, format!("{wanted} is expected, not a value of type {}", Type::of(found).name()))
+}
+
+/// The budget of one expression for one value: a thousand times the need of a sensible one.
+const STEPS: u64 = 100_000;
+
+/// The number of characters or bytes that one step copies or searches.
+const TEXT_PER_STEP: usize = 10;
+
+#[derive(Debug)]
+pub(crate) struct Meter {
+    left: u64,
+    most: u64,
+}
+
+impl Meter {
+    pub(crate) fn full() -> Meter {
+        Meter::of(STEPS)
+    }
+
+    pub(crate) fn of(steps: u64) -> Meter {
+        Meter { left: steps, most: steps }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.left == 0
+    }
+
+    pub(crate) fn take(&mut self, steps: usize) -> Result<(), String> {
+        let steps = u64::try_from(steps).unwrap_or(u64::MAX);
+        match self.left.checked_sub(steps) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => {
+                self.left = 0;
+                Err(format!("this takes more than {} steps", self.most))
+            }
+        }
+    }
+
+    /// Charges for searching or creating a text.
+    pub(crate) fn take_text(&mut self, length: usize) -> Result<(), String> {
+        self.take(1 + length / TEXT_PER_STEP)
+    }
 }

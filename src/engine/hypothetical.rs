@@ -2,7 +2,7 @@
 
 use berth_base::model::{ClusterStatus, Decision, Key, Map, Shared, Timestamp};
 
-use crate::gate::deadlines::LaterDecisions;
+use crate::gate::losses::LaterDecisions;
 use crate::load::Loaded;
 use crate::pipeline::{self, Inputs};
 use crate::state::State;

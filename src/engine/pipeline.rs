@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use crate::decide::{self, Decided};
 use crate::load::{self, History, Loaded};
 use crate::policy_tests::Side;
-use crate::release::{self, labels::ClusterLabels};
-use crate::render;
+use crate::release::stages::ClusterLabels;
 use crate::state::State;
+use crate::{release, render};
 use berth_base::diag::Diagnostics;
 use berth_base::model::map::Change;
 use berth_base::model::{
@@ -62,7 +62,7 @@ impl Built {
     /// Puts the copies of pinned clusters after the first step into a state.
     pub fn keep_pins(&self, end: &mut State) {
         let labels = ClusterLabels::of(&self.fleet, &self.state.facts);
-        release::pins::keep(&self.fleet, &labels, &self.state, end);
+        release::copies::keep_pinned(&self.fleet, &labels, &self.state, end);
     }
 }
 

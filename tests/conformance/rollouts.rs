@@ -1,7 +1,6 @@
 //! Cases with a `works.json`: the next step of rollouts in flight.
 
-use berth_engine::release::next_step::next_steps;
-use berth_engine::release::works;
+use berth_engine::release::next_step::{self, next_steps};
 use serde_json::{Map, Value as Json, json};
 
 use crate::archive::Archive;
@@ -12,7 +11,7 @@ pub fn check(case: &mut Archive) -> Result<(), String> {
     let expected: Json = serde_json::from_str(case.file("expected.json").expect("a file")).expect("JSON");
     let (loaded, decided, diagnostics) = decide_fleet(case, case.file("previous.json"));
     let text = case.file("works.json").expect("a file");
-    let (works, faults) = works::read("works.json", text.as_bytes(), &loaded.fleet);
+    let (works, faults) = next_step::read_works("works.json", text.as_bytes(), &loaded.fleet);
     let said: String =
         diagnostics.errors().chain(faults.errors()).map(|error| format!("{error}\n")).collect();
     let steps = next_steps(&loaded.fleet, &decided.decisions, &works, now(case));

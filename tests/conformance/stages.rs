@@ -4,8 +4,8 @@ use berth_base::diag::Diagnostics;
 use berth_base::model::Map;
 use berth_base::model::rollout::StageTask;
 use berth_base::model::staged::StageProgress;
-use berth_engine::release::labels::ClusterLabels;
 use berth_engine::release::runs;
+use berth_engine::release::stages::ClusterLabels;
 use serde_json::{Value as Json, json};
 
 use crate::archive::Archive;

@@ -480,7 +480,7 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
             "cli/commands/run/hub_cluster/worker.rs",
             "engine/hub_objects/decisions.rs",
             "engine/hub_objects/profiles.rs",
-            "engine/hub_objects/rights.rs",
+            "engine/hub_objects/mod.rs",
         ],
     ),
     ("marks that a hub's agent left on objects", &["member/sync/strategy.rs"]),

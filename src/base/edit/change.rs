@@ -1,15 +1,16 @@
 //! Setting and inserting: the bytes to replace, and their replacement.
 //!
-//! Between brackets a value is written in brackets, elsewhere in its own lines, indented like its neighbours.
+//! Between brackets a value is written in brackets, as YAML, or as JSON in a document that is JSON, so
+//! that other tools can still read it as JSON. Elsewhere it is written in its own lines, indented like its
+//! neighbours.
 
 use serde_json::{Map, Value as Json};
 
-use super::error::EditError;
-use super::path::{Step, show};
-use super::place::Place;
+use super::EditError;
+use super::place::{Place, Step, show};
 use super::verify::{Cut, Original};
-use crate::yaml::emit;
 use crate::yaml::outline::Shape;
+use crate::yaml::{emit, emit_flow};
 
 pub(super) fn set(source: &Original<'_>, path: &[Step], value: &Json) -> Result<Cut, EditError> {
     let (place, depth) = source.descend(path)?;
@@ -175,4 +176,41 @@ fn line_after(source: &Original<'_>, end: usize, column: usize, text: &str) -> C
         return at(end, format!("{body}{line_break}"));
     }
     at(source.line_end(end), format!("{line_break}{body}"))
+}
+
+impl Original<'_> {
+    /// Writes a value on one line.
+    pub(super) fn in_brackets(&self, value: &Json) -> String {
+        if self.is_json() { json(value) } else { emit_flow(value) }
+    }
+
+    /// Returns the separator between the next value and a neighbour that begins here. If JSON has one value
+    /// per line, the separator includes the line break.
+    fn next_in_brackets(&self, neighbour: usize) -> String {
+        if !self.is_json() || !self.begins_its_line(neighbour) {
+            return ", ".to_owned();
+        }
+        let indent = self.text.get(self.line_start(neighbour)..neighbour).unwrap_or_default();
+        format!(",{}{indent}", self.line_break())
+    }
+
+    fn is_json(&self) -> bool {
+        let document = self.text.get(self.document().bytes.clone()).unwrap_or_default();
+        let document = document.trim_start_matches('\u{FEFF}').trim_start();
+        let document = document.strip_prefix("---").unwrap_or(document);
+        serde_json::from_str::<serde::de::IgnoredAny>(document).is_ok()
+    }
+}
+
+/// Writes JSON on one line, with the usual spaces.
+fn json(value: &Json) -> String {
+    match value {
+        Json::Array(items) => format!("[{}]", items.iter().map(json).collect::<Vec<_>>().join(", ")),
+        Json::Object(fields) => {
+            let field =
+                |(key, value): (&String, &Json)| format!("{}: {}", Json::from(key.as_str()), json(value));
+            format!("{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(", "))
+        }
+        _ => value.to_string(),
+    }
 }

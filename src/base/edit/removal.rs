@@ -3,9 +3,8 @@
 
 use std::ops::Range;
 
-use super::error::EditError;
-use super::path::Step;
-use super::place::Place;
+use super::EditError;
+use super::place::{Place, Step};
 use super::verify::{Cut, Original};
 use crate::yaml::outline::{Entry, Shape};
 

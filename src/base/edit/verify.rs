@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::error::EditError;
-use super::path::{Step, show};
+use super::EditError;
+use super::place::{Step, show};
 use crate::yaml::outline::{Outline, Shape, outline};
 use crate::yaml::split::last_line;
 use crate::yaml::{Fault, Limits, Read, ReadDocument, read};

@@ -3,11 +3,9 @@
 pub mod metadata;
 pub mod names;
 pub mod selector;
-mod selector_text;
 
 pub use metadata::{Metadata, SERVER_FIELDS, open};
-pub use selector::{label_selector, match_expressions, match_labels};
-pub use selector_text::{parse_requirements, parse_selector};
+pub use selector::{label_selector, match_expressions, match_labels, parse_requirements, parse_selector};
 
 #[cfg(test)]
 pub(crate) mod testing;

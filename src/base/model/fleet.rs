@@ -1,19 +1,22 @@
-//! The whole content of the source tree, in the neutral model.
+//! The whole content of the source tree, in the neutral model; also people's approvals of removals, as
+//! files of the fleet repository.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::approval::Approval;
+use jiff::Timestamp;
+
 use super::cluster::Cluster;
-use super::key::Key;
+use super::decision::Digest;
+use super::key::{Key, PlacementRef};
 use super::map::Map;
 use super::placement::{Placement, Source};
-use super::placement_ref::PlacementRef;
 use super::rollout_policy::{PolicyName, RolloutPolicy, WorkloadPattern};
 use super::selector::Labels;
 use super::shared::Shared;
 use super::staged::{Run, StageApproval, StageStrategy};
 use super::status::ClusterStatus;
 use super::workload::Workload;
+use crate::diag::Pos;
 
 /// A fleet as its repository describes it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -145,4 +148,13 @@ pub struct Doubt {
     pub objects: bool,
     /// Files with an unreadable policy: the decisions from these files keep their clusters.
     pub files: BTreeSet<String>,
+}
+
+/// Permits exactly the removals of a digest, once, before it expires.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Approval {
+    pub origin: Pos,
+    pub digest: Digest,
+    pub expires: Timestamp,
+    pub reason: String,
 }

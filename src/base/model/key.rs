@@ -1,8 +1,11 @@
-//! The name of an object of the fleet repository: kind, namespace, name and API group.
+//! The name of an object of the fleet repository: kind, namespace, name and API group; and a reference to
+//! a placement from another object.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
+
+use crate::diag::Pos;
 
 /// The identity of an object in the fleet repository. Keys are ordered by kind, namespace and name, the order in
 /// which ties are broken. The version is not part of the key: `v1` and `v1beta1` of an object are the same object.
@@ -61,5 +64,22 @@ impl PartialOrd for Key {
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}", self.kind, self.full_name())
+    }
+}
+
+/// The name of a placement of any dialect, by kind and name, without the group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacementRef {
+    pub kind: String,
+    /// Empty for cluster-scoped placements.
+    pub namespace: String,
+    pub name: String,
+    pub at: Pos,
+}
+
+impl PlacementRef {
+    /// Returns `Kind namespace/name`, in the form of a key.
+    pub fn describe(&self) -> String {
+        Key::new("", &self.kind, &self.namespace, &self.name).to_string()
     }
 }

@@ -1,14 +1,12 @@
 //! The neutral model: the target of every dialect, and the input of the engine.
 //!
 //! Plain values without the behaviour of one system, without serde, without I/O. People's wishes are in
-//! [`placement`], [`workload`] and [`overrides`]; the actual clusters in [`cluster`], [`status`] and
+//! [`placement`] and [`workload`]; the actual clusters in [`cluster`], [`status`] and
 //! [`member`]; berth's answer in [`decision`].
 
 pub mod annotation;
 pub mod applier;
-pub mod approval;
 pub mod cluster;
-pub mod cluster_view;
 pub mod content;
 pub mod decision;
 pub mod fleet;
@@ -18,12 +16,9 @@ pub mod map;
 pub mod member;
 pub mod named;
 pub mod object;
-mod object_write;
-pub mod overrides;
 pub mod path;
 mod pick_cursor;
 pub mod placement;
-mod placement_ref;
 pub mod pointer;
 pub mod quantity;
 pub mod release;
@@ -37,28 +32,23 @@ pub mod status;
 pub mod workload;
 
 pub use applier::Applier;
-pub use approval::Approval;
-pub use cluster::{Cluster, Effect, Taint};
-pub use cluster_view::{Expression, View};
+pub use cluster::{Cluster, Effect, Expression, Taint, View};
 pub use content::{ContentError, ContentId, Contents, Folder, FolderEntry, Folders, differences};
 pub use decision::{Condition, Decision, Digest, Failure, Group, Pick, PickDetails, Refused};
-pub use fleet::Fleet;
-pub use key::Key;
+pub use fleet::{Approval, Fleet};
+pub use key::{Key, PlacementRef};
 pub use label_keys::LabelKeys;
 pub use map::Map;
 pub use member::{Member, MemberCursor, MemberState, MemberView, Observed, Published};
-pub use object::{IdParts, Object, ObjectId};
-pub use object_write::{ObjectWrite, WriteChain};
-pub use overrides::{Action, Applies, Operation, Override, Verb};
+pub use object::{IdParts, Object, ObjectId, ObjectWrite, WriteChain};
 pub use pick_cursor::{AnyPicked, PickCursor, rows_among};
 pub use placement::{Placement, Policy, Source};
-pub use placement_ref::PlacementRef;
 pub use pointer::Pointer;
 pub use quantity::Quantity;
 pub use selector::{Comparison, Measure, PropertyRequirement, Requirement, Selector, Term};
 pub use shared::Shared;
 pub use status::ClusterStatus;
-pub use workload::{Template, Workload};
+pub use workload::{Action, Applies, Operation, Override, Template, Verb, Workload};
 
 /// The apiVersion of berth's own kinds.
 pub const API_VERSION: &str = "berth.dev/v1alpha1";

@@ -1,4 +1,4 @@
-//! A Kubernetes object: its identity, and the identity with its content.
+//! A Kubernetes object: its identity, the identity with its content, and a write to it.
 
 use std::fmt;
 use std::ops::Deref;
@@ -137,3 +137,40 @@ pub fn group_of(api_version: &str) -> &str {
 pub fn version_of(api_version: &str) -> &str {
     api_version.rsplit_once('/').map_or(api_version, |(_, version)| version)
 }
+
+/// One write. Objects have their `apiVersion` and `kind`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ObjectWrite {
+    Create(Json),
+    /// Replaces the object, unless it changed since it was read.
+    Replace(Json),
+    /// Replaces only the object's status.
+    ReplaceStatus(Json),
+    /// Deletes the object, unless it changed since it was read.
+    Delete(Json),
+}
+
+impl ObjectWrite {
+    /// Returns the written object, or the object as read before its deletion.
+    pub fn object(&self) -> &Json {
+        match self {
+            ObjectWrite::Create(object)
+            | ObjectWrite::Replace(object)
+            | ObjectWrite::ReplaceStatus(object)
+            | ObjectWrite::Delete(object) => object,
+        }
+    }
+
+    /// Returns the verb, for messages.
+    pub fn verb(&self) -> &'static str {
+        match self {
+            ObjectWrite::Create(_) => "create",
+            ObjectWrite::Replace(_) => "change",
+            ObjectWrite::ReplaceStatus(_) => "change the status of",
+            ObjectWrite::Delete(_) => "delete",
+        }
+    }
+}
+
+/// Writes in sequence. The first one that fails ends the chain.
+pub type WriteChain = Vec<ObjectWrite>;

@@ -7,9 +7,8 @@ use serde_json::Value as Json;
 
 use super::cluster::WorkloadName;
 use super::decision::{Condition, Outcome};
-use super::key::Key;
+use super::key::{Key, PlacementRef};
 use super::named::Named;
-use super::placement_ref::PlacementRef;
 use super::selector::{Measure, Selector, Term};
 use crate::diag::Pos;
 use crate::packed::Packed;

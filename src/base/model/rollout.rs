@@ -1,6 +1,6 @@
 //! Strategies: the order and the speed at which a workload's changes reach its clusters.
 
-use super::placement_ref::PlacementRef;
+use super::key::PlacementRef;
 use super::selector::Selector;
 
 /// The way in which a workload's changes reach its clusters.

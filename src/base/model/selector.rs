@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::cluster_view::Expression;
+use super::cluster::Expression;
 use super::quantity::Quantity;
 
 /// Labels, claims and similar pairs.

@@ -3,22 +3,27 @@
 //! json-patch applies add, remove, replace, move and copy. berth implements `test`, because for the RFC 1
 //! equals 1.0; `replace` of an absent key, which some dialects allow; the messages, which name the missing
 //! part of the path; and the limits on growth by copies. Messages never show values, which may be a Secret's.
+//!
+//! Equality in a `test`: numbers by value, mappings in any order.
+//!
+//! Limits on the size of a patch's result. `copy` can double a value in each step, so a short file could
+//! require more memory than there is, or a nesting that no reader supports.
 
-mod equal;
-mod limits;
 pub mod operations;
 mod pointer;
 pub mod sops;
 pub mod variables;
 
+#[cfg(test)]
+mod tests;
+
 use json_patch::{
     AddOperation, CopyOperation, MoveOperation, PatchOperation, RemoveOperation, ReplaceOperation,
 };
-use serde_json::Value as Json;
+use serde_json::{Number, Value as Json};
 
 use crate::diag::{Diagnostic, Pos};
 use crate::model::{Operation, Verb};
-use limits::Budget;
 use pointer::Fault;
 
 pub use operations::{PatchRules, operations};
@@ -76,7 +81,7 @@ fn step(
     let todo = match operation.verb {
         Verb::Test => {
             let found = pointer::find(object, place.parts())?;
-            return match equal::equal(found, &value()?) {
+            return match equal(found, &value()?) {
                 true => Ok(None),
                 false => Err(Fault::new("the value there is another one")),
             };
@@ -113,7 +118,7 @@ fn step(
             }
         }
     };
-    limits::check_depth(object, &todo)?;
+    check_depth(object, &todo)?;
     if let Err(error) = json_patch::patch_unsafe(object, &[todo]) {
         // The move has already removed its value, so the place is checked without it.
         let fault = pointer::check_place(object, place).err();
@@ -130,5 +135,92 @@ fn value_of(operation: &Operation, target: Target<'_>) -> Result<Json, Fault> {
     Ok(value.clone())
 }
 
-#[cfg(test)]
-mod tests;
+fn equal(a: &Json, b: &Json) -> bool {
+    match (a, b) {
+        (Json::Number(a), Json::Number(b)) => numbers_equal(a, b),
+        (Json::Array(a), Json::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Json::Object(a), Json::Object(b)) => {
+            a.len() == b.len()
+                && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| equal(value, other)))
+        }
+        _ => a == b,
+    }
+}
+
+fn numbers_equal(a: &Number, b: &Number) -> bool {
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => a == b,
+        (None, None) => a.as_f64() == b.as_f64(),
+        _ => false,
+    }
+}
+
+/// Returns the number as an integer, if it is one. As floats, large neighbours would be equal.
+fn whole(number: &Number) -> Option<i128> {
+    if let Some(value) = number.as_i64() {
+        return Some(value.into());
+    }
+    if let Some(value) = number.as_u64() {
+        return Some(value.into());
+    }
+    number.as_f64().filter(|value| value.fract() == 0.0 && value.abs() < 1e30).map(|value| value as i128)
+}
+
+/// Twice the size that etcd accepts for an object.
+const MOST_COPIED: usize = 3 << 20;
+
+/// Less than berth itself reads, so that no member gets an object that it cannot open.
+const DEEPEST: usize = 90;
+
+/// The amount that the copies of a patch have added so far.
+#[derive(Debug, Default)]
+struct Budget {
+    copied: usize,
+}
+
+impl Budget {
+    fn admit_copy(&mut self, source: &Json, verb: Verb) -> Result<(), Fault> {
+        if verb == Verb::Copy {
+            self.copied = self.copied.saturating_add(weight(source));
+        }
+        match self.copied <= MOST_COPIED {
+            true => Ok(()),
+            false => Err(Fault::new("the copies of this patch add more than 3 MiB")),
+        }
+    }
+}
+
+/// Refuses an operation that would put a value deeper than [`DEEPEST`].
+fn check_depth(object: &Json, operation: &PatchOperation) -> Result<(), Fault> {
+    let depth = match operation {
+        PatchOperation::Add(add) => depth(&add.value),
+        PatchOperation::Replace(replace) => depth(&replace.value),
+        PatchOperation::Move(it) => object.pointer(it.from.as_str()).map_or(0, depth),
+        PatchOperation::Copy(it) => object.pointer(it.from.as_str()).map_or(0, depth),
+        PatchOperation::Remove(_) | PatchOperation::Test(_) => return Ok(()),
+    };
+    match operation.path().count().saturating_add(depth) <= DEEPEST {
+        true => Ok(()),
+        false => Err(Fault::new(format!("the result would be nested more than {DEEPEST} levels deep"))),
+    }
+}
+
+/// Returns the approximate number of bytes of a value.
+fn weight(value: &Json) -> usize {
+    match value {
+        Json::String(text) => text.len() + 2,
+        Json::Array(items) => items.iter().map(weight).sum::<usize>() + 2,
+        Json::Object(fields) => {
+            fields.iter().map(|(key, value)| key.len() + 4 + weight(value)).sum::<usize>() + 2
+        }
+        _ => 8,
+    }
+}
+
+fn depth(value: &Json) -> usize {
+    match value {
+        Json::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Json::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}

@@ -285,3 +285,23 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn numbers_are_compared_by_value_at_any_depth() {
+    assert!(equal(&json!({"a": [1, {"b": 2.0}]}), &json!({"a": [1.0, {"b": 2}]})));
+    assert!(equal(&json!(0), &json!(-0.0)));
+    assert!(!equal(&json!(1), &json!(1.5)) && !equal(&json!(1), &json!("1")));
+}
+
+#[test]
+fn large_neighbours_stay_apart() {
+    assert!(!equal(&json!(9_007_199_254_740_993_u64), &json!(9_007_199_254_740_992.0)));
+    assert!(equal(&json!(u64::MAX), &json!(u64::MAX)) && !equal(&json!(u64::MAX), &json!(-1)));
+    assert!(!equal(&json!(1e300), &json!(1)));
+}
+
+#[test]
+fn lists_and_mappings_must_hold_the_same() {
+    assert!(!equal(&json!([1, 2]), &json!([1])) && !equal(&json!({"a": 1}), &json!({"b": 1})));
+    assert!(!equal(&json!({"a": null}), &json!({})));
+}

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::budget::{MOST_BYTES, Part, TOO_LARGE_HINT, TreeSize, too_large_folder};
-use super::tree::{MARKER, SourceFile, SourceTree, fault_of_entry, output_note, wanted, wanted_folder};
+use super::{MARKER, SourceFile, SourceTree, fault_of_entry, output_note, wanted, wanted_folder};
 use crate::diag::{Diagnostic, Pos};
 use crate::parallel;
 use crate::yaml::Limits;

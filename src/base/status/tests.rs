@@ -2,7 +2,6 @@
 
 use serde_json::json;
 
-use super::form::to_json;
 use super::*;
 use crate::meta::testing::node;
 use crate::model::cluster::{WorkloadName, WorkloadReport};

@@ -4,12 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use saphyr_parser::{Event, ScalarStyle, Tag};
 
-use super::fault::{Fault, error, too_many_repeats, too_many_values};
-use super::keys;
-use super::limits::{Limits, TEXT_PER_STEP};
+use super::fault::{self, Fault, error, too_many_repeats, too_many_values};
 use super::node::{Entry, Mark, Node, Value};
-use super::scalar::{Scalar, read_differently, resolve};
-use super::tag::tagged_scalar;
+use super::reader::{Limits, TEXT_PER_STEP};
+use super::scalar::{Scalar, read_differently, resolve, tagged_scalar};
 use crate::diag::Severity;
 
 /// A tree that grows event by event.
@@ -176,7 +174,7 @@ impl<'a> Builder<'a> {
             },
         };
         if plain && !self.has_odd_blanks && matches!(self.pending_key(), Some(None)) {
-            let fault = keys::blank_in_key(&text, at);
+            let fault = fault::blank_in_key(&text, at);
             self.has_odd_blanks = fault.is_some();
             self.faults.extend(fault);
         }
@@ -238,7 +236,7 @@ impl<'a> Builder<'a> {
                 Value::List(items)
             }
             Inside::Map { entries, merged, .. } => {
-                self.faults.extend(keys::duplicates(&entries));
+                self.faults.extend(fault::duplicates(&entries));
                 let mut entries = apply(entries, merged, &mut self.faults, &mut self.warnings);
                 entries.shrink_to_fit();
                 Value::Map(entries)

@@ -1,7 +1,8 @@
 //! Writes values as YAML that YAML 1.1 and 1.2 readers read alike.
 //!
 //! Block style, two spaces, keys in a fixed order (so that a diff shows only real changes), and text in
-//! double quotes wherever any known reader could misread it.
+//! double quotes wherever any known reader could misread it; or in brackets, on one line, for places that
+//! are already in brackets.
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;
@@ -158,4 +159,31 @@ fn number(out: &mut String, number: &Number) {
     let point = if mantissa.contains('.') { "" } else { ".0" };
     let sign = if exponent.starts_with('-') { "" } else { "+" };
     let _ = write!(out, "{mantissa}{point}e{sign}{exponent}");
+}
+
+/// Writes a value on one line: `{a: 1, b: [x, "y, z"]}`.
+pub fn emit_flow(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(emit_flow).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Value::Object(fields) => {
+            let field = |(key, value): (&String, &Value)| format!("{}: {}", flow_text(key), emit_flow(value));
+            let fields: Vec<String> = fields.iter().map(field).collect();
+            format!("{{{}}}", fields.join(", "))
+        }
+        Value::String(value) => flow_text(value),
+        _ => emit(value).trim_end().to_owned(),
+    }
+}
+
+/// Quotes a text with a comma or colon: between brackets a comma ends a text.
+fn flow_text(value: &str) -> String {
+    if is_plain(value) && !value.contains([',', ':']) {
+        return value.to_owned();
+    }
+    let mut out = String::new();
+    quoted(&mut out, value);
+    out
 }

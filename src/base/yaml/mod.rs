@@ -2,7 +2,7 @@
 //!
 //! - [`node`]: the value tree. [`fields`]: reading a mapping and reporting all its faults. [`asked`]: the
 //!   questions that a reader asks.
-//! - [`emit`]: values to canonical text. [`flow`]: values on one line.
+//! - [`emit`]: values to canonical text; or on one line.
 //! - [`list_kind`]: the objects of a List.
 //! - [`mod@outline`]: the place of each value in its text, for edits in place.
 //! - [`reader`]: bytes to documents, by way of [`split`], [`scalar`] and the builder.
@@ -14,29 +14,20 @@ mod builder;
 pub mod emit;
 mod fault;
 pub mod fields;
-pub mod flow;
-mod keys;
-mod limits;
 pub mod list_kind;
 pub mod node;
 pub mod outline;
-mod own_file;
 mod quote;
 pub mod reader;
 pub(crate) mod scalar;
 pub mod split;
-mod surrogates;
-mod tag;
 #[cfg(test)]
 mod tests;
 
 pub use asked::{Asked, Form, Question};
-pub use emit::{emit, emit_documents};
+pub use emit::{emit, emit_documents, emit_flow};
 pub use fault::Fault;
 pub use fields::{Fields, Scope};
-pub use flow::emit_flow;
-pub use limits::{HONEST_REPEATS, Limits};
 pub use node::{Mark, Node, Value};
 pub use outline::outline;
-pub use own_file::read_stored;
-pub use reader::{Read, ReadDocument, read};
+pub use reader::{HONEST_REPEATS, Limits, Read, ReadDocument, read, read_stored};

@@ -1,19 +1,19 @@
 //! Reads a file's bytes into documents, as kubectl would, with the place of every value.
 //!
-//! An unreadable document is reported, and affects no other document. Bytes, depth and the number of values
-//! (after aliases are resolved) are limited, so that no file can crash the reader.
+//! An unreadable document is reported, and affects no other document. Bytes, depth and the number of
+//! values (after aliases are resolved) are limited, so that no file can crash the reader.
+//!
+//! [`read_stored`] reads files that berth wrote: one document each. The reader of people's files reads
+//! them too, so that untrusted text is at worst an error.
 
 use std::ops::Range;
 
 use saphyr_parser::{Event, Marker, Parser, ScanError};
 
 use super::builder::Builder;
-use super::fault::{Fault, error, too_many_values};
-use super::keys;
-use super::limits::Limits;
+use super::fault::{self, Fault, error, too_many_values};
 use super::node::{Mark, Node};
-use super::split::{Slice, last_line, split};
-use super::surrogates;
+use super::split::{self, Slice, last_line, split};
 use crate::diag::Severity;
 
 /// The documents of a file, and its faults.
@@ -120,8 +120,8 @@ fn read_slice(text: &str, slice: &Slice, builder: &mut Builder<'_>) -> Result<Op
     if indicators > builder.values_left() {
         return Err(too_many_values(Mark { line: slice.line, column: 1 }));
     }
-    let joined = surrogates::join(text);
-    let place = |at: Mark| surrogates::correct(&joined, slice.line, at);
+    let joined = split::join_surrogates(text);
+    let place = |at: Mark| split::correct_surrogates(&joined, slice.line, at);
     let mut parser = Parser::new_from_str(&joined.text);
     // Each byte causes a few events at most; this only guards against a parser that makes no progress.
     let mut events_left = text.len().saturating_mul(8).saturating_add(64);
@@ -191,7 +191,7 @@ fn syntax(fault: &ScanError, first_line: u32) -> Fault {
 fn pasted(text: &str, first_line: u32, fault: &Fault) -> Option<Fault> {
     let lines = usize::try_from(fault.at.line.saturating_sub(first_line)).ok()?;
     let end: usize = text.split_inclusive('\n').take(lines + 1).map(str::len).sum();
-    keys::blank_in_indentation(&text[..end], fault.at.line)
+    fault::blank_in_indentation(&text[..end], fault.at.line)
 }
 
 fn mark(marker: Marker, first_line: u32) -> Mark {
@@ -203,4 +203,53 @@ fn mark(marker: Marker, first_line: u32) -> Mark {
 
 fn clamp(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// Inside a decision, a policy may nest as deep as in a source file.
+const LIMITS: Limits = Limits { bytes: 64 << 20, depth: 200, nodes: 4_000_000, repeats: HONEST_REPEATS };
+
+/// Reads the single document of a file; the error is one line.
+pub fn read_stored(bytes: &[u8]) -> Result<Node, String> {
+    let mut read = read(bytes, &LIMITS);
+    if let Some(fault) = read.faults.iter().find(|fault| fault.severity == Severity::Error) {
+        return Err(format!("line {}: {}", fault.at.line, fault.message));
+    }
+    match (read.documents.pop(), read.documents.is_empty()) {
+        (Some(document), true) => Ok(document.root),
+        (None, _) => Err("it is empty".to_owned()),
+        (Some(_), false) => Err("it holds more than one document".to_owned()),
+    }
+}
+
+/// Limits on the cost of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The size of the file. Text that aliases repeat may add the same amount again.
+    pub bytes: usize,
+    /// The deepest nesting of lists and mappings.
+    pub depth: usize,
+    /// The values in the file, including those that aliases repeat.
+    pub nodes: usize,
+    /// The work for aliases: the values that they repeat, and their text by [`TEXT_PER_STEP`] bytes.
+    pub repeats: usize,
+}
+
+/// Bytes of repeated text that count like one repeated value.
+pub(super) const TEXT_PER_STEP: usize = 100;
+
+/// The alias work that every file may take.
+pub const HONEST_REPEATS: usize = 10_000;
+
+impl Limits {
+    /// Returns limits for text within an object, and for files that berth wrote or a single machine reads:
+    /// their alias work counts for no other file.
+    pub fn of_a_part() -> Limits {
+        Limits { repeats: HONEST_REPEATS, ..Limits::default() }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { bytes: 10 << 20, depth: 100, nodes: 1_000_000, repeats: usize::MAX }
+    }
 }

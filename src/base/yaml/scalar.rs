@@ -4,10 +4,13 @@
 //! These are that reader's rules, except for the single letters `y` and `n`: they stay text, as in every
 //! other reader, because `x` and `y` are common keys and values. [`read_differently`] names a reader that
 //! disagrees.
+//!
+//! Scalars with an explicit tag: `!!str 12`, `!!int "12"`, `!!binary aGk=`.
 
 use serde_json::Number;
 
 use super::node::Value;
+use crate::text::base64;
 
 /// A resolved scalar, before it becomes a JSON value or a key.
 #[derive(Clone, Debug, PartialEq)]
@@ -228,4 +231,28 @@ fn go_key(value: f64) -> String {
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{mantissa}e{sign}{:02}", exponent.abs())
+}
+
+/// Reads a scalar by a tag of YAML's own namespace. `None` for an unknown tag; an error for a value that does
+/// not fit the tag.
+pub(super) fn tagged_scalar(tag: &str, text: String) -> Option<Result<(Scalar, String), String>> {
+    let misfit = |text: &str| Err(format!("`{text}` does not fit its tag `!!{tag}`"));
+    Some(match tag {
+        "str" | "timestamp" => Ok((Scalar::Text, text)),
+        "null" | "bool" | "int" | "float" => match (tag, resolve(&text)) {
+            ("null", scalar @ Scalar::Null)
+            | ("bool", scalar @ Scalar::Bool(_))
+            | ("int" | "float", scalar @ (Scalar::Int(_) | Scalar::Large(_)))
+            | ("float", scalar @ Scalar::Float(_)) => Ok((scalar, text)),
+            _ => misfit(&text),
+        },
+        "binary" => match base64::decode(&text).map(String::from_utf8) {
+            Some(Ok(decoded)) => Ok((Scalar::Text, decoded)),
+            Some(Err(_)) => {
+                Err("the bytes of this `!!binary` are not text, and JSON cannot hold them".to_owned())
+            }
+            None => Err("this `!!binary` is not base64".to_owned()),
+        },
+        _ => return None,
+    })
 }

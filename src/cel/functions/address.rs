@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::function::{Answer, Function, text_of};
+use super::{Answer, Function, text_of};
 use crate::types::Type::{self, Bool, Int, Text};
 use crate::value::Value;
 
@@ -113,13 +113,13 @@ fn masked(address: IpAddr, bits: u8) -> IpAddr {
     }
 }
 
-fn contains_address(_: &mut crate::meter::Meter, values: &[Value]) -> Answer {
+fn contains_address(_: &mut crate::run::Meter, values: &[Value]) -> Answer {
     let ((outer, bits), address) = (network(&values[0])?, address(&values[1])?);
     let same = outer.is_ipv4() == address.is_ipv4();
     Ok(Value::Bool(same && masked(address, bits) == masked(outer, bits)))
 }
 
-fn contains_network(_: &mut crate::meter::Meter, values: &[Value]) -> Answer {
+fn contains_network(_: &mut crate::run::Meter, values: &[Value]) -> Answer {
     let ((outer, bits), (inner, inner_bits)) = (network(&values[0])?, network(&values[1])?);
     let same = outer.is_ipv4() == inner.is_ipv4();
     Ok(Value::Bool(same && inner_bits >= bits && masked(inner, bits) == masked(outer, bits)))

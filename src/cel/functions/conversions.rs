@@ -1,7 +1,7 @@
 //! Conversions between types, and the type of a value. A lossy conversion is an error.
 
-use super::function::{Answer, Function, text_of};
-use crate::meter::Meter;
+use super::{Answer, Function, text_of};
+use crate::run::Meter;
 use crate::types::Type;
 use crate::value::Value;
 

@@ -1,11 +1,13 @@
-//! Lists and maps: their size, and Kubernetes' functions for lists.
+//! Lists and maps: their size, and Kubernetes' functions for lists; and optional values: creating them,
+//! and reading their contents.
+//!
+//! `or` and `orValue` are not functions, because they may skip their argument.
 
 use std::cmp::Ordering;
 
-use super::function::{Answer, Function, items};
-use super::operators;
-use crate::meter::Meter;
-use crate::types::Type::{Any, Bool, Int, List, Map};
+use super::{Answer, Function, items, operators};
+use crate::run::Meter;
+use crate::types::Type::{Any, Bool, Int, List, Map, Optional};
 use crate::value::Value;
 
 pub(super) const FUNCTIONS: &[Function] = &[
@@ -86,4 +88,40 @@ fn find<'v>(
         }
     }
     Ok(-1)
+}
+
+pub(super) const OPTIONAL_FUNCTIONS: &[Function] = &[
+    Function::global("optional.of", &[Any], Optional, |_, values| Ok(Value::some(values[0].clone()))),
+    Function::global("optional.none", &[], Optional, |_, _| Ok(Value::Optional(None))),
+    Function::global("optional.ofNonZeroValue", &[Any], Optional, |_, values| {
+        Ok(if values[0].is_zero() { Value::Optional(None) } else { Value::some(values[0].clone()) })
+    }),
+    Function::method("hasValue", &[Optional], Bool, |_, values| {
+        Ok(Value::Bool(matches!(values[0], Value::Optional(Some(_)))))
+    }),
+    Function::method("value", &[Optional], Any, |_, values| match &values[0] {
+        Value::Optional(Some(value)) => Ok(value.as_ref().clone()),
+        _ => Err("there is no value".to_owned()),
+    }),
+    Function::method("first", &[List], Optional, |_, values| Ok(end(items(&values[0]).first()))),
+    Function::method("last", &[List], Optional, |_, values| Ok(end(items(&values[0]).last()))),
+    Function::global("optional.unwrap", &[List], List, unwrap),
+    Function::method("unwrapOpt", &[List], List, unwrap),
+];
+
+fn end(item: Option<&Value>) -> Value {
+    item.map_or(Value::Optional(None), |item| Value::some(item.clone()))
+}
+
+/// Returns the values of a list's optionals, without the empty ones.
+fn unwrap(meter: &mut Meter, values: &[Value]) -> Result<Value, String> {
+    meter.take(items(&values[0]).len())?;
+    let mut held = Vec::new();
+    for item in items(&values[0]) {
+        match item {
+            Value::Optional(value) => held.extend(value.as_ref().map(|value| value.as_ref().clone())),
+            _ => return Err("only optionals can be unwrapped".to_owned()),
+        }
+    }
+    Ok(Value::list(held))
 }

@@ -1,27 +1,22 @@
-//! The functions of the language, one small file for each family: name, arguments, result, code.
+//! The functions of the language, one file for each family: name, arguments, result, code.
 //!
 //! They are the standard functions, those for texts and optional values, and Kubernetes' extensions. A
 //! function charges the meter for work that grows with its arguments, before it does the work.
 
 mod address;
 mod conversions;
-mod format;
-mod function;
+mod kubernetes;
 mod lists;
 mod moments;
 mod operators;
-mod optional;
 mod patterns;
-mod quantity;
-mod semver;
 mod text;
-mod text_format;
-mod url;
 
-use super::shape::Shape;
+use crate::run::Meter;
+use crate::types::{Shape, Type};
+use crate::value::Value;
 
-pub(super) use function::Function;
-pub(super) use patterns::{pattern, reads_pattern};
+pub(crate) use patterns::{pattern, reads_pattern};
 
 const TABLES: [&[Function]; 14] = [
     operators::EQUALITY,
@@ -29,27 +24,27 @@ const TABLES: [&[Function]; 14] = [
     operators::ARITHMETIC,
     conversions::FUNCTIONS,
     text::FUNCTIONS,
-    text_format::FUNCTIONS,
+    text::FORMAT_FUNCTIONS,
     lists::FUNCTIONS,
-    optional::FUNCTIONS,
+    lists::OPTIONAL_FUNCTIONS,
     patterns::FUNCTIONS,
     moments::FUNCTIONS,
-    quantity::FUNCTIONS,
-    semver::FUNCTIONS,
-    url::FUNCTIONS,
+    kubernetes::QUANTITY_FUNCTIONS,
+    kubernetes::SEMVER_FUNCTIONS,
+    kubernetes::URL_FUNCTIONS,
     address::FUNCTIONS,
 ];
 
-pub(super) fn all() -> impl Iterator<Item = &'static Function> {
-    TABLES.into_iter().flatten().chain(format::FUNCTIONS)
+pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
+    TABLES.into_iter().flatten().chain(kubernetes::FORMAT_FUNCTIONS)
 }
 
-pub(super) fn named(name: &str) -> impl Iterator<Item = &'static Function> {
+pub(crate) fn named(name: &str) -> impl Iterator<Item = &'static Function> {
     all().filter(move |function| function.name == name)
 }
 
 /// Returns a function's name as people write it. Operators have internal names in the table.
-pub(super) fn shown(name: &str) -> &str {
+pub(crate) fn shown(name: &str) -> &str {
     match name {
         "@in" => "in",
         _ => name.trim_matches('_'),
@@ -57,7 +52,7 @@ pub(super) fn shown(name: &str) -> &str {
 }
 
 /// Returns the message for a call that matches no function of this name.
-pub(super) fn no_overload(name: &str, method: bool, types: &[Shape]) -> String {
+pub(crate) fn no_overload(name: &str, method: bool, types: &[Shape]) -> String {
     let words: Vec<String> = types.iter().map(Shape::name).collect();
     let name = shown(name);
     match words.as_slice() {
@@ -65,5 +60,69 @@ pub(super) fn no_overload(name: &str, method: bool, types: &[Shape]) -> String {
             format!("a value of type {of} has no method `{name}` with ({})", rest.join(", "))
         }
         _ => format!("`{name}` is not for ({})", words.join(", ")),
+    }
+}
+
+/// A function for a single list of types.
+#[derive(Debug)]
+pub(crate) struct Function {
+    /// The name, with a namespace if the function has one: `ip.isCanonical`.
+    pub(crate) name: &'static str,
+    /// The function is a method of its first argument.
+    pub(crate) method: bool,
+    pub(crate) takes: &'static [Type],
+    pub(crate) gives: Type,
+    pub(crate) call: Call,
+}
+
+pub(crate) type Call = fn(&mut Meter, &[Value]) -> Answer;
+
+/// The value of a call, or the reason for a failure.
+pub(crate) type Answer = Result<Value, String>;
+
+impl Function {
+    const fn global(name: &'static str, takes: &'static [Type], gives: Type, call: Call) -> Function {
+        Function { name, method: false, takes, gives, call }
+    }
+
+    const fn method(name: &'static str, takes: &'static [Type], gives: Type, call: Call) -> Function {
+        Function { name, method: true, takes, gives, call }
+    }
+
+    /// Reports whether the function may accept values of these known types. A null is accepted for a nullable
+    /// type, and fails when the expression runs.
+    pub(crate) fn may_take(&self, types: &[Type]) -> bool {
+        let fits = |(found, wanted): (&Type, &Type)| {
+            found.may_be(*wanted) || (*found == Type::Null && wanted.may_be_null())
+        };
+        self.takes.len() == types.len() && types.iter().zip(self.takes).all(fits)
+    }
+
+    /// Reports whether the function accepts values of these types.
+    pub(crate) fn takes(&self, types: &[Type]) -> bool {
+        let fits = |(found, wanted): (&Type, &Type)| found.may_be(*wanted);
+        self.takes.len() == types.len() && types.iter().zip(self.takes).all(fits)
+    }
+}
+
+/// Returns the items of a list, for functions that take a list.
+fn items(value: &Value) -> &[Value] {
+    match value {
+        Value::List(items) => items,
+        _ => &[],
+    }
+}
+
+fn text_of(value: &Value) -> &str {
+    match value {
+        Value::Text(text) => text,
+        _ => "",
+    }
+}
+
+fn whole_of(value: &Value) -> i64 {
+    match value {
+        Value::Int(value) => *value,
+        _ => 0,
     }
 }

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
-use super::function::{Answer, Function, text_of, whole_of};
+use super::{Answer, Function, text_of, whole_of};
 use crate::types::Type::{Int, Moment, Span, Text};
 use crate::value::Value;
 use berth_base::model::Timestamp;

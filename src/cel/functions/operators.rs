@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::function::{Answer, Call, Function, items, text_of};
+use super::{Answer, Call, Function, items, text_of};
 use crate::types::Type;
 use crate::value::Value;
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use regex::{Regex, RegexBuilder};
 
-use super::function::{Function, text_of, whole_of};
-use crate::meter::Meter;
+use super::{Function, text_of, whole_of};
+use crate::run::Meter;
 use crate::types::Type::{Bool, Int, List, Text};
 use crate::value::Value;
 

@@ -1,7 +1,6 @@
 mod hostile;
 mod language;
 mod libraries;
-mod records;
 mod shapes;
 
 use serde_json::json;

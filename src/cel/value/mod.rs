@@ -1,9 +1,6 @@
 //! The values of expressions, with equality and order.
 
-mod format;
-mod semver;
-mod url;
-
+mod kubernetes;
 use core::net::IpAddr;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -13,13 +10,11 @@ use jiff::SignedDuration;
 use regex::Regex;
 use serde_json::Value as Json;
 
-use crate::meter::Meter;
+use crate::run::Meter;
 use berth_base::model::{Quantity, Timestamp};
 
-pub use format::Format;
-pub use semver::Semver;
-pub use url::Url;
-pub(crate) use url::unescape;
+pub(crate) use kubernetes::unescape;
+pub use kubernetes::{Format, Semver, Url};
 
 /// Any value that an expression can name or create. Parts are shared, so that cloning is cheap.
 #[derive(Clone, Debug)]

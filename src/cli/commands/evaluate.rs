@@ -16,7 +16,7 @@ use berth_base::model::{Contents as _, Decision, Key, Map, path};
 use berth_base::text::{counted, some_of};
 use berth_engine::pipeline::Built;
 use berth_engine::render::{self, OverriddenCopy};
-use berth_engine::state::{DecisionList, State, decision_file, layout};
+use berth_engine::state::{DecisionList, State, decision, layout};
 use berth_hub::inputs::{PassInputs, UnpublishedContents};
 
 /// Decide which clusters get what
@@ -114,7 +114,7 @@ pub(crate) fn cmd_render(args: &RenderArgs, ui: &Ui) -> Outcome {
         Ok::<(), CommandError>(())
     })?;
     for (key, decision) in &state.decisions {
-        let text = decision_file::write_decision(decision);
+        let text = decision::write_decision(decision);
         write(&args.out.join("decisions").join(path::of_key(key)), text.as_bytes())?;
     }
     write(&args.out.join(layout::MARKER), layout::marker().as_bytes())?;

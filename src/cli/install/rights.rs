@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use super::parameters::{Hub, HubObjects, Install, Member, RBAC, Resource};
 use super::{cluster_binding, cluster_role, lease_rules, named, role, role_at, rule, service_account};
 use crate::appliers::{argocd, flux};
-use berth_engine::hub_objects::rights::rights;
+use berth_engine::hub_objects::rights;
 
 /// The default namespace of ClusterProfiles.
 const PROFILES: &str = "fleet";

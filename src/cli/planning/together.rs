@@ -9,8 +9,7 @@ use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::Key;
-use berth_engine::consequences::cluster_words::listed;
-use berth_engine::consequences::folded::FoldedPlan;
+use berth_engine::consequences::folded::{FoldedPlan, listed};
 use berth_engine::plan::{ClusterChange, Plan, plan};
 use berth_git::{Merged, Repo};
 

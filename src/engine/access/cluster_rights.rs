@@ -8,8 +8,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
+use super::document_rights::{Lack, MissingRight, top};
 use super::facts::{Facts, SET_LABEL, Seen, seen, set_of};
-use super::missing_right::{Lack, MissingRight, top};
 use super::rule::Rules;
 use crate::dialects::Document;
 use berth_base::model::selector::Labels;

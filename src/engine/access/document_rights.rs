@@ -1,9 +1,8 @@
-//! Documents → those that their folder may not write, each with the missing right.
+//! Documents → those that their folder may not write, each with the missing right, and the error about it.
 
 use std::collections::BTreeSet;
 
-use super::missing_right::{Lack, MissingRight, top};
-use super::object_roles::{is_cluster, is_set, role};
+use super::facts::{is_cluster, is_set, object_role};
 use super::rule::{Rules, What};
 use super::{FOLDER, Facts, KIND, OWN_GROUP, World, cluster_rights, roles};
 use crate::dialects::{AccessRole, Document};
@@ -132,7 +131,7 @@ fn lacks(rules: &Rules, document: &Document) -> Vec<Lack> {
     if is_of_the_repository(document) {
         return found;
     }
-    let role = role(rules.dialects, key);
+    let role = object_role(rules.dialects, key);
     match role {
         AccessRole::ClusterSet => {
             set(rules, document, &mut found);
@@ -250,4 +249,51 @@ fn namespace_place(document: &Document) -> Mark {
 
 fn spec_place(document: &Document, key: &str) -> Mark {
     document.root.get("spec").and_then(|spec| spec.get(key)).map_or_else(|| top(document), View::at)
+}
+
+/// The forbidden action, and the grant that a rule would need.
+#[derive(Debug)]
+pub struct MissingRight {
+    /// The forbidden action, as `may not …` after the folder's name.
+    pub act: String,
+    /// The missing grant, as a rule would write it.
+    pub needs: String,
+}
+
+impl MissingRight {
+    pub(super) fn new(act: impl Into<String>, needs: impl Into<String>) -> MissingRight {
+        MissingRight { act: act.into(), needs: needs.into() }
+    }
+
+    /// Returns the error at a place. `allowed_next`: the rules of the same commit would allow the action.
+    pub fn error(self, rules: &Rules, at: Pos, allowed_next: bool) -> Diagnostic {
+        let folder = folder_of(&at.file);
+        let hint = if allowed_next {
+            "merge the access rules first: a rule applies only to later changes".to_owned()
+        } else {
+            let names: BTreeSet<&str> = rules.of(&at.file).map(|rule| rule.name.as_str()).collect();
+            let named = match names.len() {
+                0 => "no AccessRule names that folder".to_owned(),
+                _ => format!("it has the rights of {}", names.into_iter().collect::<Vec<_>>().join(", ")),
+            };
+            format!("an AccessRule would have to grant it `{}`; {named}", self.needs)
+        };
+        Diagnostic::error(at, format!("{folder} may not {}", self.act)).hint(hint)
+    }
+}
+
+/// Returns the folder of a file, as messages name it.
+pub(super) fn folder_of(path: &str) -> String {
+    match path.rsplit_once('/') {
+        Some((folder, _)) => format!("the folder `{folder}`"),
+        None => format!("the file `{path}` at the root"),
+    }
+}
+
+/// A place, and the right that is missing there.
+pub(super) type Lack = (Mark, MissingRight);
+
+/// Returns the place where a document begins.
+pub(super) fn top(document: &Document) -> Mark {
+    Mark { line: document.at.line, column: document.at.column }
 }

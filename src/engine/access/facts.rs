@@ -1,11 +1,11 @@
 //! The facts of a commit that access rules read: clusters with their labels, cluster sets, and the file of
-//! each object.
+//! each object. The role of an object is from its dialect, or from this file for berth's own kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::object_roles::{is_cluster, is_set, is_status};
-use crate::dialects::{Dialects, Document, ParsedDocument};
+use super::OWN_GROUP;
+use crate::dialects::{AccessRole, Dialects, Document, ParsedDocument};
 use berth_base::diag::Severity;
 use berth_base::meta::label_selector;
 use berth_base::model::selector::Labels;
@@ -125,4 +125,31 @@ fn members(document: &Document) -> Option<Selector> {
     }
     let scope = Scope::new(document.at.file.clone(), Severity::Error);
     label_selector(&scope, selector.get("labelSelector")?, "labelSelector")
+}
+
+pub(super) fn object_role<'k>(dialects: Dialects, key: &'k Key) -> AccessRole<'k> {
+    match (&*key.group, &*key.kind) {
+        // An approval allows the removal of any workload.
+        (OWN_GROUP, "Approval") => AccessRole::FleetWide,
+        (OWN_GROUP, "PolicyTest") => AccessRole::FleetWide,
+        // A namespaced policy affects only the workloads of its namespace.
+        (OWN_GROUP, "RolloutPolicy") if key.namespace.is_empty() => AccessRole::FleetWide,
+        (OWN_GROUP, _) => AccessRole::Policy,
+        _ => {
+            let mut roles = dialects.iter().map(|dialect| (dialect.access_role)(key));
+            roles.find(|role| *role != AccessRole::Plain).unwrap_or(AccessRole::Plain)
+        }
+    }
+}
+
+pub(super) fn is_cluster(dialects: Dialects, key: &Key) -> bool {
+    is_status(key) || dialects.iter().any(|dialect| dialect.is_cluster(key))
+}
+
+fn is_status(key: &Key) -> bool {
+    *key.group == *OWN_GROUP && *key.kind == *"ClusterStatus"
+}
+
+pub(super) fn is_set(dialects: Dialects, key: &Key) -> bool {
+    object_role(dialects, key) == AccessRole::ClusterSet
 }

@@ -7,12 +7,9 @@
 mod cluster_rights;
 mod document_rights;
 mod facts;
-mod missing_right;
-mod object_roles;
 mod patterns;
 mod roles;
 mod rule;
-mod rule_reader;
 #[cfg(test)]
 mod tests;
 pub(crate) mod whole_fleet;
@@ -21,12 +18,10 @@ use crate::dialects::{Dialects, Document};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::yaml::Scope;
 
-pub use document_rights::Judged;
+pub use document_rights::{Judged, MissingRight};
 pub use facts::Facts;
-pub use missing_right::MissingRight;
 pub use roles::{Roles, is_role, misplaced};
-pub use rule::{Grants, Rule, Rules, Subject, What};
-pub use rule_reader::rule;
+pub use rule::{Grants, Rule, Rules, Subject, What, read_rule};
 
 /// The folder at the root in which rules are valid.
 pub const FOLDER: &str = "access/";
@@ -63,7 +58,7 @@ pub fn rules<'d>(
         let scope = Scope::new(document.at.file.clone(), Severity::Error);
         if *document.key.kind == *KIND && *document.key.group == *OWN_GROUP {
             rules.enforced = true;
-            rules.rules.extend(rule(&scope, &document.open()));
+            rules.rules.extend(read_rule(&scope, &document.open()));
         } else if is_role(document) {
             roles.read(&scope, document);
         } else {
@@ -86,7 +81,9 @@ pub(crate) fn idle_bindings<'d>(documents: impl Iterator<Item = &'d Document> + 
     }
     let found_rules: Vec<Rule> = in_folder
         .filter(|document| *document.key.kind == *KIND && *document.key.group == *OWN_GROUP)
-        .filter_map(|document| rule(&Scope::new(document.at.file.clone(), Severity::Error), &document.open()))
+        .filter_map(|document| {
+            read_rule(&Scope::new(document.at.file.clone(), Severity::Error), &document.open())
+        })
         .collect();
     roles.rules(&found_rules, |one| found.push(one));
     found

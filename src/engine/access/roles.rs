@@ -7,8 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::FOLDER;
 use super::patterns::Names;
-use super::rule::{Grants, Rule, Subject};
-use super::rule_reader::SUBJECT_KINDS;
+use super::rule::{Grants, Rule, SUBJECT_KINDS, Subject};
 use crate::dialects::Document;
 use berth_base::diag::{Diagnostic, did_you_mean};
 use berth_base::meta;

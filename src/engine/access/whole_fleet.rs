@@ -6,9 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::document_rights::{no_namespace, object};
-use super::missing_right::{MissingRight, folder_of};
-use super::object_roles::role;
+use super::document_rights::{MissingRight, folder_of, no_namespace, object};
+use super::facts::object_role;
 use super::rule::Rules;
 use super::{Facts, World};
 use crate::dialects::AccessRole;
@@ -98,7 +97,7 @@ fn tell(world: &World, workload: &Workload, found: &mut Diagnostics) -> bool {
 /// for its kind; selecting it requires the right to its namespace.
 fn carries(rules: &Rules, workload: &Workload) -> Vec<MissingRight> {
     let path = &*workload.origin.file;
-    let selects = role(rules.dialects, &workload.key) == AccessRole::Selector;
+    let selects = object_role(rules.dialects, &workload.key) == AccessRole::Selector;
     let mut asked = BTreeSet::new();
     let moves: Vec<&Override> = workload.overrides.iter().filter(|one| one.api_version().is_some()).collect();
     // An override that moves an object to another API group also needs the right on that kind.
@@ -216,7 +215,7 @@ fn freeze(fleet: &mut Fleet, key: &Key) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::access::rule as read;
+    use crate::access::read_rule as read;
     use berth_base::diag::Severity;
     use berth_base::yaml::{self, Limits, Scope};
 

@@ -6,13 +6,10 @@
 mod difference;
 mod edits;
 mod effects;
-mod file_pieces;
 mod inquiry;
-mod patch_words;
-pub mod reports;
 mod taking_back;
 mod tracing;
-mod words;
+pub mod words;
 
 use std::collections::BTreeMap;
 

@@ -1,8 +1,13 @@
-//! The words for an edit: the usual name of the field, its old and its new value. No data of Secrets.
+//! The words for an edit: the usual name of the field, its old and its new value. No data of Secrets. Also
+//! the words for overrides (the path and value of each patch), and for a change in a member's report.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 
 use super::difference::{Change, Step};
-use super::patch_words;
 use berth_base::diag::harmless_line;
+use berth_base::model::ClusterStatus;
+use berth_base::text::some_of;
 use berth_base::yaml::{Node, Value, emit_flow};
 
 /// The longest value to show, in characters.
@@ -116,7 +121,7 @@ fn value(node: &Node, list: Option<&str>) -> String {
         },
         (_, Value::String(text)) if text.is_empty() => "\"\"".to_owned(),
         (_, Value::String(text)) => text.clone(),
-        _ => patch_words::of(node, list.is_some()).unwrap_or_else(|| emit_flow(&node.to_json())),
+        _ => of_patches(node, list.is_some()).unwrap_or_else(|| emit_flow(&node.to_json())),
     };
     let shown = harmless_line(&shown).into_owned();
     let length = shown.chars().count();
@@ -192,4 +197,101 @@ pub(super) fn is_hidden(secrecy: Secrecy, path: &[Step]) -> bool {
         &["spec", "policy"],
     ];
     secrecy == Secrecy::Secret && !places.iter().any(|place| starts(place))
+}
+
+/// Returns the words for a patch, a list of patches, or an override with patches; `None` for anything else.
+/// `is_named`: the path of the edit already names the cluster.
+fn of_patches(node: &Node, is_named: bool) -> Option<String> {
+    match &node.value {
+        Value::List(items) if !items.is_empty() => {
+            let patches: Option<Vec<String>> = items.iter().map(|item| of_patches(item, false)).collect();
+            Some(patches?.join(", "))
+        }
+        Value::Map(_) => patch(node).or_else(|| one_override(node, is_named)),
+        _ => None,
+    }
+}
+
+/// Describes a patch as `/spec/replicas = 5`, with any other operation named.
+fn patch(node: &Node) -> Option<String> {
+    let text = |name: &str| node.get(name).and_then(Node::as_str);
+    let (path, value) = (text("path").filter(|path| path.starts_with('/'))?, node.get("value"));
+    let op = text("op").filter(|op| *op != "replace").map_or_else(String::new, |op| format!("{op} "));
+    let value = value.map(|value| match value.as_str() {
+        Some(text) if !text.is_empty() => format!(" = {text}"),
+        _ => format!(" = {}", emit_flow(&value.to_json())),
+    });
+    Some(format!("{op}{path}{}", value.unwrap_or_default()))
+}
+
+/// Describes the patches of a KubeFed override or a KubeFleet rule, with its clusters.
+fn one_override(node: &Node, is_named: bool) -> Option<String> {
+    let patches = ["clusterOverrides", "jsonPatchOverrides"].into_iter().find_map(|list| node.get(list))?;
+    let patches = of_patches(patches, false)?;
+    let cluster = node.get("clusterName").and_then(Node::as_str).filter(|_| !is_named);
+    Some(match (node.get("clusterSelector"), cluster) {
+        (Some(selector), _) => format!("{patches} where {}", emit_flow(&selector.to_json())),
+        (None, Some(cluster)) => format!("{patches} in {cluster}"),
+        (None, None) => patches,
+    })
+}
+
+/// The maximal number of differences to name.
+const MOST_NAMED: usize = 3;
+
+/// Describes the change in a member's report, as far as decisions read it.
+pub fn of_reports(cluster: &str, was: &ClusterStatus, is: &ClusterStatus) -> String {
+    let mut found = Vec::new();
+    add(&mut found, "label", &was.labels, &is.labels);
+    add(&mut found, "claim", &was.claims, &is.claims);
+    add(&mut found, "property", &was.properties, &is.properties);
+    let [old, new] = [was, is].map(|status| {
+        let scores = status.scores.iter();
+        scores.map(|((resource, name), score)| (format!("{resource} {name}"), score.value)).collect()
+    });
+    add(&mut found, "score", &old, &new);
+    let [old, new] = [was, is].map(|status| {
+        let room = status.workloads.iter().filter_map(|(name, report)| Some((name, report.capacity?)));
+        room.map(|(of, room)| (format!("{} {}/{}", of.kind, of.namespace, of.name), room)).collect()
+    });
+    add(&mut found, "room for", &old, &new);
+    found.extend(match (was.silent, is.silent) {
+        (None, Some(since)) => Some(format!("silent since {since}")),
+        (Some(_), None) => Some("no longer silent".to_owned()),
+        _ if was.frozen != is.frozen => Some(if is.frozen.is_some() {
+            "its silence has no further effect while much of the fleet is silent".to_owned()
+        } else {
+            "its silence counts again".to_owned()
+        }),
+        _ => None,
+    });
+    found.extend(match (was.heard, is.heard) {
+        (false, true) => Some("newer than the status in its file".to_owned()),
+        (true, false) => Some("no longer newer than the status in its file".to_owned()),
+        _ => None,
+    });
+    format!("report of {}: {}", harmless_line(cluster), some_of(found, MOST_NAMED))
+}
+
+fn add<V: Display + PartialEq>(
+    found: &mut Vec<String>,
+    noun: &str,
+    was: &BTreeMap<String, V>,
+    is: &BTreeMap<String, V>,
+) {
+    let names: BTreeSet<&String> = was.keys().chain(is.keys()).collect();
+    for name in names {
+        let shown = |value: &V| harmless_line(&value.to_string()).into_owned();
+        let named = harmless_line(name);
+        match (was.get(name), is.get(name)) {
+            (Some(was), Some(is)) if was != is => {
+                found.push(format!("{noun} {named}: {} → {}", shown(was), shown(is)));
+            }
+            (None, Some(is)) => found.push(format!("{noun} {named}: {}, not reported before", shown(is))),
+            (Some(was), None) => {
+                found.push(format!("{noun} {named}: no longer reported, was {}", shown(was)));
+            }
+            _ => {}
+        }
+    }
 }

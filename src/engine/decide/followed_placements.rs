@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::cluster_table::{Row, Table};
 use super::filter::Checked;
-use super::recorder::Recorder;
+use super::findings::Recorder;
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::PlacementRef;
 use berth_base::model::decision::Outcome;

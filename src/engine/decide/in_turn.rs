@@ -3,11 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::case::Case;
 use super::cluster_table::{Row, number};
 use super::filter::Checked;
-use super::own_policy::Chosen;
-use super::recorder::Recorder;
+use super::findings::Recorder;
+use super::own_policy::{Case, Chosen};
 use super::score::{ScoreContext, score};
 use super::select;
 use berth_base::model::decision::Outcome;

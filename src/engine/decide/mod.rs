@@ -7,32 +7,25 @@
 
 mod cache;
 mod candidates;
-mod case;
 mod cluster_table;
-mod concern;
 mod digest;
 pub mod divide;
 mod even_constraints;
 mod expression_verdicts;
 mod filter;
+mod findings;
 mod followed_placements;
 mod in_turn;
 mod own_policy;
 mod pass;
 mod policy_encoding;
-mod policy_reads;
-mod recorder;
 mod remembered;
 mod score;
-mod score_order;
 mod select;
-mod spread_constraints;
-mod spread_picks;
+mod spread;
 mod status_overlay;
-mod taint_times;
 mod trace;
 mod uncertain;
-mod warnings;
 
 #[cfg(test)]
 mod tests;
@@ -146,10 +139,10 @@ fn decide_rest(given: Given<'_>, rest: Option<Rest>) -> Made {
     let known = rest.as_ref().and_then(|rest| rest.facts.clone());
     // Without undated taints, no decision depends on the reads of other placements.
     let reads = match &known {
-        Some(_) if !taint_times::any_undated(&clusters) => policy_reads::Reads::new(),
+        Some(_) if !status_overlay::any_undated(&clusters) => digest::Reads::new(),
         _ => reads_of(fleet),
     };
-    let any_new = taint_times::date(&mut clusters, statuses, &reads, now);
+    let any_new = status_overlay::date_taints(&mut clusters, statuses, &reads, now);
     let table = cluster_table::Table::new(&clusters, now);
     let mut pass = pass::Pass::new(fleet, previous, &table);
     let looked_at = match rest.filter(|_| !any_new) {
@@ -164,7 +157,12 @@ fn decide_rest(given: Given<'_>, rest: Option<Rest>) -> Made {
     };
     let facts = known.filter(|_| !any_new).unwrap_or_else(|| {
         let mut facts = status_overlay::facts(fleet, statuses, &reads);
-        taint_times::note(&mut facts, fleet.clusters.values().map(|cluster| &**cluster), &clusters, &reads);
+        status_overlay::note_taints(
+            &mut facts,
+            fleet.clusters.values().map(|cluster| &**cluster),
+            &clusters,
+            &reads,
+        );
         facts
     });
     let pass::Pass { results, decided, .. } = pass;
@@ -192,7 +190,7 @@ pub fn explain_all<'k>(
 ) -> BTreeMap<Key, Trace> {
     let statuses = &*status_overlay::heard(fleet, statuses);
     let mut clusters = overlay(fleet, statuses);
-    taint_times::date(&mut clusters, statuses, &reads_of(fleet), now);
+    status_overlay::date_taints(&mut clusters, statuses, &reads_of(fleet), now);
     let table = cluster_table::Table::new(&clusters, now);
     let mut pass = pass::Pass::new(fleet, previous, &table);
     for (key, _) in keys.into_iter().filter_map(|key| fleet.placements.get_key_value(key)) {
@@ -202,11 +200,11 @@ pub fn explain_all<'k>(
     pass.traces
 }
 
-fn reads_of(fleet: &Fleet) -> policy_reads::Reads<'_> {
-    let mut reads = policy_reads::Reads::new();
+fn reads_of(fleet: &Fleet) -> digest::Reads<'_> {
+    let mut reads = digest::Reads::new();
     for placement in fleet.placements.values() {
-        policy_reads::of_placement(placement, &mut reads);
+        digest::reads_of_placement(placement, &mut reads);
     }
-    policy_reads::of_rollouts(fleet, &mut reads);
+    digest::reads_of_rollouts(fleet, &mut reads);
     reads
 }

@@ -2,22 +2,21 @@
 //!
 //! A recorder receives the findings of each step: in a pass it only counts them, for `explain` it keeps all.
 
+use std::sync::Arc;
+
 use super::candidates::Open;
-use super::case::Case;
-use super::cluster_table::{Row, reaches};
+use super::cluster_table::{Row, Table, reaches};
 use super::digest::covers_all;
 use super::divide::{self, Divided};
 use super::filter::{Checked, Code};
+use super::findings::{Counts, Recorder};
 use super::in_turn;
-use super::recorder::{Counts, Recorder};
-use super::score::{ScoreContext, score};
-use super::score_order::{Scored, by_what};
-use super::select;
+use super::score::{Load, ScoreContext, score};
+use super::select::{self, Scored, by_what};
 use berth_base::model::decision::Outcome;
-use berth_base::model::placement::{Blocked, Filter, Retention, Selection};
-use berth_base::model::{Condition, Pick, PickDetails, Refused};
+use berth_base::model::placement::{Blocked, Filter, Policy, Retention, Selection};
+use berth_base::model::{Condition, Decision, Pick, PickDetails, Refused};
 use berth_base::packed::Packed;
-use std::sync::Arc;
 
 const NOT_NAMED: &str = "not named by the placement";
 
@@ -263,4 +262,22 @@ fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
             if asked.is_empty() { "every cluster is wanted".to_owned() } else { asked.join("; ") }
         }
     }
+}
+
+/// The inputs that every step of a decision reads.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'a> {
+    pub(super) table: &'a Table<'a>,
+    pub(super) policy: &'a Policy,
+    pub(super) candidates: &'a [Row],
+    /// The candidates that pass the filters, if they are known and no trace needs the reasons of the others.
+    pub(super) passing: Option<&'a [Row]>,
+    pub(super) previous: Option<&'a Decision>,
+    /// The rows of the current picks.
+    pub(super) current_rows: &'a [Row],
+    /// Marks current picks, by row; empty if there are none.
+    pub(super) is_current: &'a [bool],
+    pub(super) load: &'a Load,
+    /// The decision is uncertain: it may not lose a cluster.
+    pub(super) is_uncertain: bool,
 }

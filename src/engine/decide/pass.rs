@@ -5,17 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cache::Results;
 use super::candidates::{CandidateSets, Open};
-use super::case::Case;
 use super::cluster_table::{Row, Table};
-use super::digest::{Digests, covers_all};
+use super::digest::{Digests, covers_all, reads_load};
 use super::filter::TermNeeds;
+use super::findings::Counts;
 use super::followed_placements::Following;
-use super::own_policy::Chosen;
-use super::policy_reads::reads_load;
-use super::recorder::Counts;
+use super::own_policy::{Case, Chosen};
 use super::score::Load;
 use super::trace::{ClusterTrace, Stage, Step, Steps, Trace};
-use super::{divide, followed_placements, own_policy, trace, uncertain, warnings};
+use super::{divide, findings, followed_placements, own_policy, trace, uncertain};
 use berth_base::diag::Diagnostics;
 use berth_base::model::decision::Digest;
 use berth_base::model::fleet::Doubt;
@@ -26,7 +24,7 @@ use berth_base::model::rollout::share_of;
 use berth_base::model::shared::ByAllocation;
 use berth_base::model::{Decision, Fleet, Group, Key, Map, Pick, Shared, Timestamp};
 use berth_base::parallel;
-use berth_base::text::shared_values::SharedValues;
+use berth_base::text::SharedValues;
 
 const IN_DOUBT: &str = "kept: a file that it depends on cannot be read";
 const UNRESOLVED: &str = "kept: a placement that is followed cannot be found";
@@ -207,8 +205,8 @@ impl<'f, 't> Pass<'f, 't> {
     fn like(&self, other: &Result, placement: &Placement) -> Result {
         let decision = stand(placement, &other.decision);
         let mut said = Diagnostics::new();
-        warnings::about_names(placement, self.table, &mut said);
-        warnings::about(placement, &decision, self.table, &mut said);
+        findings::warn_about_names(placement, self.table, &mut said);
+        findings::warn_about(placement, &decision, self.table, &mut said);
         Result { decision, said, trace: None, ..*other }
     }
 
@@ -240,8 +238,8 @@ impl<'f, 't> Pass<'f, 't> {
         let trace = is_watched.then(|| of_own_policy(&case, placement, &decision, standing.is_some()));
         let mut said = Diagnostics::new();
         divide::warn(&case, placement, &decision, standing.is_none(), &mut said);
-        warnings::about_names(placement, table, &mut said);
-        warnings::about(placement, &decision, table, &mut said);
+        findings::warn_about_names(placement, table, &mut said);
+        findings::warn_about(placement, &decision, table, &mut said);
         let is_new = standing.is_none();
         // A new division's warnings appear once. A new decision that reads the load depends on all others.
         let is_unsettled = is_new && (policy.division.is_some() || self.balances);
@@ -325,7 +323,7 @@ impl<'f, 't> Pass<'f, 't> {
         decision.share_picks(previous);
         let is_watched = self.watched.contains(&placement.key);
         let trace = is_watched.then(|| of_followed(&following, placement, &decision));
-        warnings::about(placement, &decision, table, &mut said);
+        findings::warn_about(placement, &decision, table, &mut said);
         let is_new = previous.is_none_or(|previous| {
             let mut previous = stand(placement, previous);
             previous.forget_turns();

@@ -1,15 +1,13 @@
-//! Scored clusters → picks: a total order, cut at the wanted number.
+//! Scored clusters → picks: a total order, cut at the wanted number. [`Scored`] has the order.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
-use super::case::Case;
 use super::cluster_table::Row;
 use super::even_constraints::Evenly;
-use super::recorder::Recorder;
-use super::score_order::{Scored, by_what, weighted};
-use super::spread_constraints::Spreading;
-use super::spread_picks;
+use super::findings::Recorder;
+use super::own_policy::Case;
+use super::spread::{self, Spreading};
 use berth_base::model::Pick;
 use berth_base::model::placement::{Policy, Ranking, Scorer, Selection};
 
@@ -43,7 +41,7 @@ pub(super) fn choose(
     let open = count.saturating_sub(kept.len()).max(scored.first_count());
     if let Some(mut spreading) = Spreading::of(case.table, case.policy).filter(|_| open > 0) {
         kept.iter().for_each(|row| spreading.add(*row));
-        let new = spread_picks::pick(case, scored, spreading, open, recorder);
+        let new = spread::pick(case, scored, spreading, open, recorder);
         return Chosen { kept: kept.to_vec(), new };
     }
     let full = if recorder.wants_ranks() { passed.len() } else { open };
@@ -184,5 +182,62 @@ pub(super) fn recorded(policy: &Policy, pick: &Pick) -> Vec<i64> {
     match policy.ranking {
         Ranking::SumThenName => vec![score(SUM)],
         Ranking::PartsThenNameDescending => policy.scorers.iter().map(|scorer| score(&scorer.name)).collect(),
+    }
+}
+
+/// The clusters that passed the filters, with their scores.
+pub(super) struct Scored<'s> {
+    pub(super) passed: &'s [Row],
+    /// One list of scores for each scorer, each as long as `passed`. Scores that arise only during picking
+    /// are written into it.
+    pub(super) parts: &'s mut [Vec<i64>],
+    /// Marks clusters that go first whatever their scores; empty without any.
+    first: Vec<bool>,
+}
+
+impl<'s> Scored<'s> {
+    /// In an uncertain decision the current picks go first, because it loses no pick.
+    pub(super) fn new(case: &Case<'_>, passed: &'s [Row], parts: &'s mut [Vec<i64>]) -> Scored<'s> {
+        let is_earlier = |row: &Row| case.current_rows.binary_search(row).is_ok();
+        let first = if case.is_uncertain { passed.iter().map(is_earlier).collect() } else { Vec::new() };
+        Scored { passed, parts, first }
+    }
+
+    /// Returns the number of clusters that go first.
+    fn first_count(&self) -> usize {
+        self.first.iter().filter(|is_first| **is_first).count()
+    }
+
+    /// Reports whether a cluster goes first whatever its scores.
+    pub(super) fn is_first(&self, index: u32) -> bool {
+        self.first.get(index as usize).copied().unwrap_or(false)
+    }
+
+    /// Compares two clusters only by whether they go first.
+    pub(super) fn by_first(&self, a: u32, b: u32) -> Ordering {
+        self.first.get(b as usize).cmp(&self.first.get(a as usize))
+    }
+
+    /// Compares two clusters score by score, then by name, the greatest first.
+    pub(super) fn by_parts(&self, policy: &Policy, a: u32, b: u32) -> Ordering {
+        let scored = policy.scorers.iter().zip(&*self.parts);
+        let by_parts = scored.map(|(scorer, part)| {
+            weighted(scorer, part[b as usize]).cmp(&weighted(scorer, part[a as usize]))
+        });
+        by_parts.fold(Ordering::Equal, Ordering::then).then(b.cmp(&a))
+    }
+}
+
+/// Returns the weighted score.
+pub(super) fn weighted(scorer: &Scorer, score: i64) -> i64 {
+    scorer.weight.saturating_mul(score)
+}
+
+/// Describes the order in which clusters are picked.
+pub(super) fn by_what(policy: &Policy) -> &'static str {
+    match (policy.scorers.is_empty(), policy.ranking) {
+        (false, _) => "by score",
+        (true, Ranking::SumThenName) => "by name",
+        (true, Ranking::PartsThenNameDescending) => "by name, descending",
     }
 }

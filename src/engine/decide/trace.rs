@@ -6,7 +6,7 @@ use super::cluster_table::{Row, Table};
 use super::divide::Divided;
 use super::divide::planner::{Contender, Portion};
 use super::filter::{Checked, Code};
-use super::recorder::Recorder;
+use super::findings::Recorder;
 use berth_base::diag::Pos;
 use berth_base::model::placement::{Filter, Policy, ScoreRule, Share};
 use berth_base::model::{Condition, Decision, Group, Key};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use super::rollout_view::RolloutView;
+use super::rollouts::RolloutView;
 use berth_base::model::{Condition, Decision, Fleet, Key, Map, Member, MemberView, Pick};
 
 /// A placement to describe. Facts that only a hub with a watch on members' objects could know are never

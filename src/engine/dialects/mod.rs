@@ -4,38 +4,27 @@
 //! and conditions of its semantics. It also answers all questions of other parts about its kinds. A new
 //! dialect is a folder and a row in [`DIALECTS`].
 
-mod access_role;
-mod applier;
-mod bearing;
-mod cluster_kind;
+mod clusters;
 mod described;
-mod document_reader;
 pub mod inventory;
+mod kinds;
 pub mod kubefed;
 pub mod kubefleet;
 pub mod ocm;
-mod placement_fields;
-mod read_kind;
 mod readings;
-mod rollout_view;
-mod staged_runs;
-mod written_strategy;
+mod rollouts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-pub use access_role::{AccessRole, CarriedObject};
-pub use bearing::Bearing;
-pub use cluster_kind::{ClusterKind, NewCluster};
+pub use clusters::{ClusterKind, NewCluster};
 pub use described::{Described, Detail, Placed, Reported};
-pub use placement_fields::{PlacementFields, SetFields};
-pub use read_kind::ReadKind;
+pub use kinds::{AccessRole, Bearing, CarriedObject, PlacementFields, ReadKind, SetFields};
 pub use readings::{ReadingContext, ReadingContexts, Readings};
-pub use rollout_view::RolloutView;
-pub use staged_runs::{RunApproval, StagedRuns};
-pub(crate) use written_strategy::{duration, written_strategy};
+pub use rollouts::{RolloutView, RunApproval, StagedRuns};
+pub(crate) use rollouts::{duration, written_strategy};
 
 use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::rollout_policy::RolloutPolicy;

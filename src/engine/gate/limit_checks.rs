@@ -8,8 +8,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::losses::{self, ByWorkload, Losses};
-use super::question::Question;
-use super::verdict::Why;
+use super::verdict::{Question, Why};
 use super::window::{Share, Window};
 use crate::state::ledger::{Loss, Place, Stage};
 use crate::state::{PlaceOwners, State};

@@ -1,9 +1,12 @@
 //! The losses of each workload: the places that it has now and that nobody will have in the end.
+//!
+//! Deadlines are removals that a change brings about later, by time alone. An edit that writes the end of
+//! a toleration or the date of a taint causes the removals at that moment, so the gate judges them with
+//! the edit. Deadlines that existed before the edit do not count as its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::deadlines::{self, Due};
-use super::question::{Lookup, Question};
+use super::verdict::{Lookup, Question};
 use crate::state::ledger::{Cause, Loss, Place, Places, Stage};
 use crate::state::{Comparison, PlaceOwners, State, placement_decision};
 use berth_base::model::map::Change;
@@ -129,7 +132,7 @@ fn passed_deadlines<'q>(question: &Question<'q>) -> BTreeMap<(&'q str, &'q Key),
 }
 
 /// Returns the places that the next state of a comparison no longer has, each with a workload that had it.
-pub(super) fn in_the_end(states: &Comparison<'_>) -> Vec<(Place, Key)> {
+fn in_the_end(states: &Comparison<'_>) -> Vec<(Place, Key)> {
     let mut lost = Vec::new();
     for file in states.removed() {
         for loser in states.owners.losers(file.cluster, file.path) {
@@ -158,7 +161,7 @@ pub(super) fn is_consumed(decision: &Decision) -> bool {
 }
 
 /// Returns the object that represents a decision's consumers.
-pub(super) fn object_of(key: &Key) -> ObjectId {
+fn object_of(key: &Key) -> ObjectId {
     ObjectId::new(&key.group, &key.kind, &key.namespace, &key.name)
 }
 
@@ -234,8 +237,8 @@ fn by_deadlines(question: &Question<'_>) -> BTreeMap<Key, Due> {
         }
         return known;
     }
-    let without = deadlines::due(states, &outlook.without_change);
-    let mut due = deadlines::due(states, &outlook.with_change);
+    let without = due(states, &outlook.without_change);
+    let mut due = due(states, &outlook.with_change);
     for (key, due) in &mut due {
         let without = without.get(key);
         let is_known =
@@ -277,4 +280,85 @@ impl Causes<'_> {
                 || decisions.get(&key).is_some_and(|decision| is_consumed(decision) && decision.has(cluster))
         })
     }
+}
+
+/// The decisions of one later moment, with all other inputs unchanged.
+#[derive(Clone, Debug)]
+pub struct LaterDecisions {
+    pub at: Timestamp,
+    pub decisions: Map<Key, Decision>,
+}
+
+/// The later moments at which decisions change by time alone.
+#[derive(Clone, Debug, Default)]
+pub struct Outlook {
+    pub with_change: Vec<LaterDecisions>,
+    pub without_change: Vec<LaterDecisions>,
+}
+
+/// The objects that one workload would lose by deadlines, with their moments.
+pub type Due = BTreeMap<Place, Timestamp>;
+
+/// A deadline that a change brings and the gate lets pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deadline {
+    pub key: Key,
+    pub at: Timestamp,
+    /// The objects that are removed at that moment.
+    pub places: Places,
+}
+
+impl Deadline {
+    /// Returns the deadlines of one workload's losses.
+    pub(super) fn of(key: &Key, due: &Due) -> Vec<Deadline> {
+        let mut by_moment: BTreeMap<Timestamp, Places> = BTreeMap::new();
+        for (place, at) in due {
+            by_moment.entry(*at).or_default().insert(place.clone());
+        }
+        let one = |(at, places)| Deadline { key: key.clone(), at, places };
+        by_moment.into_iter().map(one).collect()
+    }
+
+    pub fn clusters(&self) -> BTreeSet<&str> {
+        self.places.iter().map(|(cluster, _)| cluster.as_str()).collect()
+    }
+}
+
+/// Returns the places that the current and the next state have and that a later moment removes.
+pub(super) fn due(states: &Comparison<'_>, moments: &[LaterDecisions]) -> BTreeMap<Key, Due> {
+    let mut due: BTreeMap<Key, Due> = BTreeMap::new();
+    for ahead in moments {
+        let owners = PlaceOwners::by(&ahead.decisions);
+        for (key, decision) in &states.current.decisions {
+            let then = ahead.decisions.get(key);
+            if then.is_some_and(|then| then.picks == decision.picks && then.objects == decision.objects) {
+                continue;
+            }
+            for place in lost_by(&owners, decision, then) {
+                if [states.current, states.next].into_iter().all(|state| has(state, &place)) {
+                    due.entry(key.clone()).or_default().entry(place).or_insert(ahead.at);
+                }
+            }
+        }
+    }
+    due
+}
+
+/// Returns the places of a decision that no decision has at a later moment.
+fn lost_by(owners: &PlaceOwners<'_>, decision: &Decision, then: Option<&Decision>) -> Vec<Place> {
+    let mut lost = Vec::new();
+    for pick in decision.picks.iter().filter(|pick| !pick.pending) {
+        let serves = then.filter(|then| then.serves(&pick.cluster));
+        if is_consumed(decision) && serves.is_none() {
+            lost.push((pick.cluster.to_string(), object_of(&decision.key)));
+        }
+        for object in &decision.objects {
+            let stays = serves.is_some_and(|then| then.objects.contains(object))
+                || !owners.holders(&pick.cluster, &path::of_object(object)).is_empty();
+            if !stays {
+                lost.push((pick.cluster.to_string(), object.clone()));
+            }
+        }
+    }
+    lost
 }

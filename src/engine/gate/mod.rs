@@ -7,24 +7,20 @@
 //! good form in every cluster, together with the workloads of its group. A place that another workload takes
 //! over is no loss: the old copy stays until the other workload's turn comes.
 //!
-//! - [`question`]: the inputs. [`limits`]: the settings. [`losses`]: losses by workload, with their causes.
-//!   [`deadlines`]: losses that come later. [`digests`]: the digests that approve losses.
+//! - [`Question`]: the inputs. [`limits`]: the settings. [`losses`]: losses by workload, with their causes,
+//!   and those that come later. [`digests`]: the digests that approve losses.
 //! - [`limit_checks`]: the checks, with the losses of the [`window`]. [`groups`]: workloads that are judged
-//!   together. [`apart`]: workloads that are published without their held removals.
-//! - [`verdict`]: the result. [`published_state`]: the state to publish. [`held_record`]: lines for trailers.
+//!   together, or published without their held removals.
+//! - [`verdict`]: the result, and lines for trailers. [`published_state`]: the state to publish.
 //!   [`messages`]: the text for people.
 
-mod apart;
-pub mod deadlines;
 mod digests;
 mod groups;
-mod held_record;
 mod limit_checks;
 pub mod limits;
-mod losses;
+pub mod losses;
 pub mod messages;
 mod published_state;
-mod question;
 #[cfg(test)]
 mod tests;
 mod verdict;
@@ -36,19 +32,16 @@ use crate::state::ledger::{Cause, CopyOwner, Ledger, Loss, Place, Places, Stage}
 use crate::state::{Comparison, FileDifference, PlaceOwners, State};
 use berth_base::model::{Digest, Key};
 
-pub use deadlines::{Deadline, Outlook};
 pub use digests::{digest, digest_of_all};
-pub use held_record::HeldRecord;
 pub use limits::{Limits, Percent, Span};
+pub use losses::{Deadline, Outlook};
 pub use published_state::without_gate;
-pub use question::{Lookup, Question};
-pub use verdict::{Approved, Held, Verdict, Why};
+pub use verdict::{Approved, Held, HeldRecord, Lookup, Question, Verdict, Why};
 pub use window::{PastState, Wanted};
 
-use apart::Apart;
-use deadlines::Due;
+use groups::Apart;
 use limit_checks::Reasons;
-use losses::ByWorkload;
+use losses::{ByWorkload, Due};
 
 /// Judges the change from the current state to the desired one.
 pub fn judge<L: Lookup>(question: &Question<'_>, mut lookup: L) -> Result<Verdict, L::Error> {
@@ -118,10 +111,10 @@ impl<'j> Judged<'j> {
     fn of(question: &'j Question<'j>, lost: &'j ByWorkload, reasons: &'j Reasons) -> Judged<'j> {
         let mut going_on = match reasons.is_empty() {
             true => Apart::new(),
-            false => apart::find(question, lost),
+            false => groups::find_apart(question, lost),
         };
         going_on.retain(|key, _| reasons.contains_key(*key));
-        let goes_on = |key: &Key| reasons.get(key).is_some_and(|why| apart::goes_on(&going_on, key, why));
+        let goes_on = |key: &Key| reasons.get(key).is_some_and(|why| groups::goes_on(&going_on, key, why));
         let mut keys = groups::of(question, lost, reasons.keys().filter(|key| !goes_on(key)));
         let grouped: BTreeSet<Key> = keys.iter().flatten().cloned().collect();
         let alone = reasons.keys().filter(|key| !grouped.contains(*key));

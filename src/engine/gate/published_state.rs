@@ -6,9 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::apart::Apart;
+use super::groups::Apart;
 use super::losses;
-use super::question::Question;
+use super::verdict::Question;
 use crate::state::ledger::{CopyOwner, Loss, Place, Places};
 use crate::state::{Comparison, Owner, PlaceOwners, State};
 use berth_base::model::{ContentId, Key, ObjectId, Pick, PickDetails, path};

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::losses::ByWorkload;
-use super::question::{Lookup, Question};
+use super::verdict::{Lookup, Question};
 use crate::state::State;
 use crate::state::ledger::{Loss, Place, Stage};
 use berth_base::model::{Decision, Folder, Key, Timestamp, path};

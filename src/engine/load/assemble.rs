@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::config::FleetConfig;
 use super::misspelt_groups::ApiGroups;
-use super::rivals::Rivals;
-use super::{berth_kinds, merge_clusters, name_labels, rollout_checks};
+use super::tree_objects::Rivals;
+use super::{berth_kinds, merge_clusters, rollout_policies};
 use crate::dialects::{
     Bearing, Claim, Dialect, Dialects, Document, Input, Lowered, ReadingContext, ReadingContexts,
 };
@@ -72,11 +72,11 @@ pub(super) fn assemble(
     }
     give(&mut done.fleet, documents);
     done.take_clusters(documents, clusters);
-    name_labels::give(&mut done.fleet, all);
+    merge_clusters::give_name_labels(&mut done.fleet, all);
     done.define_list_kinds(&plain);
     check_follows(&mut done);
     check_statuses(&mut done);
-    let found = rollout_checks::check(&done.fleet);
+    let found = rollout_policies::check_policies(&done.fleet);
     done.diagnostics.extend(found.iter().cloned());
     let numbered = plain.into_iter().enumerate();
     let unselected: Vec<&Document> =

@@ -1,17 +1,18 @@
 //! berth's own kinds, read like a dialect's: `ClusterStatus`, `FleetConfig`, `Approval`, `AccessRule`,
 //! `PolicyTest` and `RolloutPolicy`, and the roles that accompany access rules.
+//!
+//! An `Approval` is a person's approval of one removal, in a folder that access rules can protect.
 
-use super::approval::{self, APPROVAL_KIND, APPROVALS};
 use super::config::{self, CONFIG_KIND, CONFIG_PATH};
 use super::rollout_policies;
 use crate::access::{self, OWN_GROUP};
 use crate::dialects::{Claim, Dialect, Document, Input, Lowered, ReadKind};
 use crate::policy_tests;
 use berth_base::diag::{Diagnostic, Severity};
-use berth_base::model::API_VERSION;
 use berth_base::model::object::{group_of, version_of};
-use berth_base::model::rollout_policy;
+use berth_base::model::{API_VERSION, Approval, Digest, Timestamp, rollout_policy};
 use berth_base::status;
+use berth_base::yaml::{Fields, Node, Scope};
 
 /// berth's own part of a fleet.
 pub const DIALECT: Dialect =
@@ -84,7 +85,7 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                     format!("an {} has an effect only in a file under `{}`", access::KIND, access::FOLDER);
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
-            access::rule(&scope, &document.open());
+            access::read_rule(&scope, &document.open());
         } else if is_test {
             if !document.at.file.starts_with(policy_tests::FOLDER) {
                 let (kind, folder) = (policy_tests::KIND, policy_tests::FOLDER);
@@ -97,7 +98,7 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                 let message = format!("an {APPROVAL_KIND} has an effect only in a file under `{APPROVALS}`");
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
-            out.approvals.extend(approval::read(&scope, &document.open()).filter(|_| !scope.has_errors()));
+            out.approvals.extend(read_approval(&scope, &document.open()).filter(|_| !scope.has_errors()));
         } else if is_rollout {
             let policy = rollout_policies::read(&scope, &document.open(), &document.key);
             out.rollout_policies.extend(policy.filter(|_| !scope.has_errors()));
@@ -111,4 +112,46 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
         out.diagnostics.extend(scope.into_diagnostics());
     }
     out.diagnostics.extend(access::idle_bindings(input.documents.iter().copied()));
+}
+
+const APPROVAL_KIND: &str = "Approval";
+
+/// The folder at the root in which approvals are valid: access rules can name it.
+pub const APPROVALS: &str = "approvals/";
+
+/// Reads one approval and reports its faults.
+pub(super) fn read_approval(scope: &Scope, root: &Node) -> Option<Approval> {
+    let mut fields = scope.fields(root, "")?;
+    fields.accept(&["apiVersion", "kind"]);
+    if let Some(mut metadata) = fields.fields("metadata") {
+        metadata.accept(&["name", "namespace", "labels", "annotations"]);
+        metadata.finish();
+    }
+    let approval = fields.required_fields("spec").and_then(|mut spec| {
+        let digest = digest(&mut spec);
+        let expires = expires(&mut spec);
+        let reason = spec.required_str("reason").map(str::to_owned);
+        spec.finish();
+        Some(Approval { origin: scope.pos(root.at), digest: digest?, expires: expires?, reason: reason? })
+    });
+    fields.finish();
+    approval
+}
+
+fn digest(spec: &mut Fields<'_>) -> Option<Digest> {
+    let text = spec.required_str("digest")?;
+    let digest = text.parse().ok();
+    if digest.is_none() {
+        spec.error_at("digest", "spec.digest must be the 32 digits that berth printed for the removal");
+    }
+    digest
+}
+
+fn expires(spec: &mut Fields<'_>) -> Option<Timestamp> {
+    let text = spec.required_str("expires")?;
+    let moment = text.parse().ok();
+    if moment.is_none() {
+        spec.error_at("expires", "spec.expires must be a moment such as `2026-01-31T18:00:00Z`");
+    }
+    moment
 }

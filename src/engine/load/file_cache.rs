@@ -12,7 +12,7 @@ use berth_base::cache::Cache;
 use berth_base::model::{Key, Shared};
 use berth_base::parallel;
 use berth_base::source::{SourceFile, SourceTree};
-use berth_base::text::shared_values::SharedTexts;
+use berth_base::text::SharedTexts;
 use berth_base::yaml::{HONEST_REPEATS, Limits};
 
 /// The total work that aliases may take in all files of a tree, beyond the share of each file.

@@ -6,12 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use super::Loaded;
 use super::assemble::{Assembled, assemble};
 use super::config::{CONFIG_PATH, FleetConfig};
 use super::documents::{FileDocuments, FileSize};
 use super::file_cache::{FileCache, LastLoad};
-use super::name_labels;
+use super::{Loaded, merge_clusters};
 use crate::dialects::{Bearing, DIALECTS, Document};
 use berth_base::model::map::Change;
 use berth_base::model::{Fleet, Key, Map, Shared};
@@ -160,7 +159,7 @@ fn apply(fleet: &mut Fleet, before: &Fleet, after: &Fleet) -> Option<()> {
         && (before.placements.len() == after.placements.len() || fleet.doubt.files.is_empty())
         && (!has_new_cluster || fleet.statuses.is_empty())
         && (before.workloads.len() == after.workloads.len() || fleet.rollout_policies.is_empty())
-        && (!has_changed_clusters || !name_labels::are_given(fleet, DIALECTS));
+        && (!has_changed_clusters || !merge_clusters::name_labels_are_given(fleet, DIALECTS));
     is_sound.then_some(())
 }
 

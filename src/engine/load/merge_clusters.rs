@@ -1,11 +1,15 @@
 //! Merges several descriptions of one cluster: their facts are combined, and contradictions are errors.
+//!
+//! If a placement selects by a label that represents a cluster's name, clusters without it get it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
+use crate::dialects::Dialects;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::cluster::{Report, Standing};
-use berth_base::model::{Cluster, Map, Shared};
+use berth_base::model::placement::Selection;
+use berth_base::model::{Cluster, Fleet, Map, Policy, Shared};
 
 /// The clusters of a fleet, each name once.
 pub(super) struct Merged {
@@ -109,4 +113,37 @@ impl Doubt<'_> {
                 .hint("write the same value in both, or remove it from one of them"),
         );
     }
+}
+
+/// Gives clusters the labels by which some placement selects them by name.
+pub(super) fn give_name_labels(fleet: &mut Fleet, dialects: Dialects) {
+    for label in dialects.iter().flat_map(|dialect| dialect.name_labels) {
+        if !is_asked_for(fleet, label) {
+            continue;
+        }
+        let unnamed = fleet.clusters.iter().filter(|(_, cluster)| !cluster.labels.contains_key(*label));
+        let unnamed: Vec<String> = unnamed.map(|(name, _)| name.clone()).collect();
+        for name in unnamed {
+            if let Some(cluster) = fleet.clusters.get_mut(&name) {
+                cluster.labels.insert((*label).to_owned(), name);
+            }
+        }
+    }
+}
+
+/// Reports whether clusters without such a label get one.
+pub(super) fn name_labels_are_given(fleet: &Fleet, dialects: Dialects) -> bool {
+    let mut labels = dialects.iter().flat_map(|dialect| dialect.name_labels);
+    labels.any(|label| is_asked_for(fleet, label))
+}
+
+fn is_asked_for(fleet: &Fleet, label: &str) -> bool {
+    let mut policies = fleet.placements.values().filter_map(|placement| placement.own_policy());
+    policies.any(|policy| asks_for(policy, label))
+}
+
+fn asks_for(policy: &Policy, label: &str) -> bool {
+    let Selection::InTurn(choices) = &policy.selection else { return false };
+    let mut terms = choices.iter().flat_map(|choice| &choice.terms);
+    terms.any(|term| term.labels.keys().any(|key| key == label))
 }

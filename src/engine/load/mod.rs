@@ -3,8 +3,6 @@
 //! settings → documents → claims → lowering → assembly. All problems are reported at once. A document that
 //! cannot be read keeps its last good form, which requires a second lowering.
 
-mod access_rules;
-mod approval;
 mod assemble;
 mod berth_kinds;
 pub mod config;
@@ -15,13 +13,8 @@ mod incremental;
 mod last_good;
 mod merge_clusters;
 mod misspelt_groups;
-mod name_labels;
-mod policy_tests;
-mod rivals;
-mod rollout_checks;
 mod rollout_policies;
-mod settings;
-mod survey;
+mod rules;
 #[cfg(test)]
 mod tests;
 mod tree_objects;
@@ -29,21 +22,18 @@ mod tree_objects;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub use approval::APPROVALS;
+pub use berth_kinds::{APPROVALS, DIALECT};
 pub use config::FleetConfig;
 pub use file_cache::FileCache;
 use file_cache::LastLoad;
-pub use last_good::{History, append};
-pub use policy_tests::FleetTests;
-pub use survey::{Survey, Text, survey, survey_with_cache};
-
-pub use berth_kinds::DIALECT;
+pub use last_good::{History, Survey, Text, append, survey, survey_with_cache};
+pub use rules::FleetTests;
 
 use assemble::{Assembled, assemble};
 pub use config::CONFIG_PATH;
+use config::Settings;
 use documents::{FileSize, Slot};
 use last_good::{LastGood, keep};
-use settings::Settings;
 use tree_objects::{TreeObjects, find_broken, read_files, tree_objects};
 
 use crate::access::{self, Facts, World};
@@ -141,7 +131,7 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
         keep(&broken, &good, history)
     };
     drop((broken, found));
-    let dropped = rivals::settle(&objects, &first, &own_faults, (tree, history), &mut kept);
+    let dropped = tree_objects::settle_rivals(&objects, &first, &own_faults, (tree, history), &mut kept);
     for (document, text) in &objects.staying {
         kept.add(document, text, || objects.countable_text(tree, &document.at.file, &first.faulty));
     }
@@ -182,20 +172,20 @@ fn adopt(fleet: &mut Fleet, earlier: &Fleet) {
 
 fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut FileCache) -> ReadTree {
     let Settings { config, are_broken: settings_are_broken } = settings;
-    let world = access_rules::world(tree, dialects, cache);
+    let world = rules::world(tree, dialects, cache);
     let files = read_files(tree, &config, cache);
     let size = files.iter().fold(FileSize::default(), |sum, (_, file)| sum.plus(file.size));
-    let judged = access_rules::judge(&world, &files);
-    let winners = access_rules::winners(&world, &judged, &files);
-    let tests = policy_tests::of(tree, cache);
+    let judged = rules::judge(&world, &files);
+    let winners = rules::winners(&world, &judged, &files);
+    let tests = rules::policy_tests(tree, cache);
     let mut loaded = Loaded { config, tests, ..Loaded::default() };
     let mut objects = tree_objects(&files, &judged, winners.as_ref(), &mut loaded);
-    objects.staying = access_rules::staying(tree, &judged, cache);
+    objects.staying = rules::staying(tree, &judged, cache);
     loaded.diagnostics.extend(judged.found);
-    loaded.diagnostics.extend(access_rules::note(tree, &world));
+    loaded.diagnostics.extend(rules::note(tree, &world));
     let outside = objects.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));
     loaded.diagnostics.extend(outside.filter_map(access::misplaced));
-    let mut assembled = access_rules::assemble_allowed(&objects, dialects, &loaded.config, &cache.contexts);
+    let mut assembled = rules::assemble_allowed(&objects, dialects, &loaded.config, &cache.contexts);
     let own_faults = assembled.faulty.clone();
     assembled.rivals.extend(objects.repeated.iter().cloned());
     assembled.faulty.extend(assembled.rivals.iter().flat_map(|rivals| &rivals.documents));

@@ -1,21 +1,26 @@
 //! The effect of a change: the current state compared with the next one, as data, removals first.
 //!
 //! Pure. Compares ids, never contents, so its cost does not depend on the size of objects.
+//!
+//! Objects that name a cluster: in a placement, an override, a share of replicas or a list of clusters that
+//! retain a field. Such a name outlives its cluster, and takes effect again when a cluster of that name
+//! joins.
 
-mod mentions;
+#[cfg(test)]
+mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::Serialize;
 
-pub use mentions::{Mention, mentions};
-
 use crate::state::ledger::Place;
 use crate::state::{Claim, Comparison, FileDifference, ObjectIndex, Owner, PlaceOwners, State};
+use berth_base::diag::Pos;
+use berth_base::model::placement::{Filter, Rule, Selection, Source};
 use berth_base::model::shared::ByAllocation;
-use berth_base::model::{ContentId, Decision, Key, ObjectId, Pick, PickCursor, path};
+use berth_base::model::{Applies, ContentId, Decision, Fleet, Key, ObjectId, Pick, PickCursor, path};
 
 /// Everything that differs between two states.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -331,5 +336,54 @@ fn changed_placements(current: &State, next: &State) -> BTreeMap<Key, ClusterCha
     changed
 }
 
-#[cfg(test)]
-mod tests;
+/// A place that names a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Mention {
+    pub by: Key,
+    pub at: Pos,
+    pub how: &'static str,
+}
+
+/// Returns every object that names a cluster, by key.
+pub fn mentions(fleet: &Fleet, cluster: &str) -> Vec<Mention> {
+    let mut found = BTreeSet::new();
+    let mut add = |by: &Key, at: &Pos, how| {
+        found.insert(Mention { by: by.clone(), at: at.clone(), how });
+    };
+    // A filter from another object belongs to that object.
+    let named = |filter: &Filter| {
+        filter.by.is_none() && matches!(&filter.rule, Rule::Named(names) if names.contains(cluster))
+    };
+    for placement in fleet.placements.values() {
+        let (key, origin) = (&placement.key, &placement.origin);
+        match &placement.source {
+            Source::Follows(follow) if follow.filters.iter().any(named) => {
+                add(key, origin, "placement");
+            }
+            Source::Follows(_) => {}
+            Source::Own(policy) => {
+                let exact = matches!(&policy.selection, Selection::Exactly(names) if names.contains(cluster));
+                if exact || policy.candidates.iter().chain(&policy.filters).any(named) {
+                    add(key, origin, "placement");
+                }
+                if let Some(division) = &policy.division
+                    && let Some((_, at)) = division.shares.get(cluster)
+                {
+                    add(&division.by, at, "share of replicas");
+                }
+            }
+        }
+    }
+    for workload in fleet.workloads.values() {
+        for one in &workload.overrides {
+            if one.clusters == Applies::To(cluster.to_owned()) {
+                add(&one.by, &one.origin, "override");
+            }
+        }
+        let retained = workload.templates.iter().flat_map(|template| &template.retained);
+        if retained.filter_map(|one| one.clusters.as_ref()).any(|clusters| clusters.contains(cluster)) {
+            add(&workload.key, &workload.origin, "retainReplicas");
+        }
+    }
+    found.into_iter().collect()
+}

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::judge::{Item, PolicyFinding, judge};
 use super::policy_test::PolicyTest;
-use super::side::Side;
+use super::view::Side;
 use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::cluster::{Cluster, Effect, Taint};
 use berth_base::model::{Decision, Fleet, Key, Map, Object, ObjectId, Pick, PickDetails, Template, Workload};

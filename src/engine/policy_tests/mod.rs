@@ -3,28 +3,22 @@
 //! Pure. A test runs its rule on each workload, on each cluster or on the whole fleet. The rules are CEL with
 //! typed variables, and each test does a limited amount of work.
 //!
-//! - [`policy_test`]: the test. [`reader`]: document → test. [`expression`]: its texts, with their places.
-//! - [`side`]: the fleet with its decisions. [`view`]: the values that rules see of it.
-//! - [`judge`]: tests, before, after → findings. [`holding`]: findings → the workloads to hold.
+//! - [`policy_test`]: document → test, and its expressions, with their places.
+//! - [`view`]: the fleet with its decisions, and the values that rules see of it.
+//! - [`judge`](mod@judge): tests, before, after → findings → the workloads to hold.
 //! - [`example`]: given fleets and expected verdicts, for `berth test`.
 
 mod example;
-mod expression;
-mod holding;
 mod judge;
 mod policy_test;
-mod reader;
-mod side;
 #[cfg(test)]
 mod tests;
 mod view;
 
 pub use example::{Example, Given, GivenFleet, Mismatch, Verdict, check};
-pub use holding::{Failed, failing_workloads};
-pub use judge::{Item, PolicyFinding, judge};
-pub use policy_test::{Over, PolicyTest, changes};
-pub use reader::read;
-pub use side::Side;
+pub use judge::{Failed, Item, PolicyFinding, failing_workloads, judge};
+pub use policy_test::{Over, PolicyTest, changes, read};
+pub use view::Side;
 
 /// The kind of a document with a policy test.
 pub const KIND: &str = "PolicyTest";

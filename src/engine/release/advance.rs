@@ -12,11 +12,11 @@ use berth_base::model::rollout::Strategy;
 use berth_base::model::{ContentError, Contents, Decision, Digest, Key, Map, ObjectId, Timestamp, Workload};
 
 use super::cluster_rollout::{ClusterRollout, assume, cluster_rollouts, keep_reports, rests};
-use super::earlier::{again, lost, picks_of, pin, want};
-use super::places::{CopySet, Places};
+use super::copies::{CopySet, Places};
+use super::next_release::{again, lost, picks_of, pin, want};
 use super::policy::Closed;
+use super::strategies::Version;
 use super::strategy_answer::{self, Circumstances, StrategyAnswer, Unhealthy};
-use super::turn::Version;
 use super::workload_rollout::{self, Reversal, WorkloadRollout};
 use super::{ReleaseInputs, Trace, inputs, record, strategies};
 use crate::state::State;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::advance::{Advance, Outcome};
-use super::places::{CopySet, Places};
+use super::copies::{CopySet, Places};
 use super::{ReleaseInputs, Released};
 use crate::state::State;
 use crate::state::ledger::{CopyOwner, Place};
@@ -14,7 +14,7 @@ use berth_base::model::{
     ClusterStatus, ContentId, Decision, Folder, FolderEntry, Key, ObjectId, Pick, PickDetails, Shared,
     differences, path,
 };
-use berth_base::text::shared_values::SharedValues;
+use berth_base::text::SharedValues;
 
 const LEAVING: &str = "no longer picked; the removal waits for its turn";
 

@@ -7,8 +7,8 @@ use berth_base::model::release::{CopyReport, Health, Releases};
 use berth_base::model::{Decision, Digest, Group, Pick, Timestamp};
 
 use super::advance::Outcome;
-use super::places::{CopySet, Places};
-use super::turn::Version;
+use super::copies::{CopySet, Places};
+use super::strategies::Version;
 use super::{ReleaseInputs, copies};
 
 /// One cluster during a workload's step.

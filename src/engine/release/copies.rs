@@ -1,10 +1,19 @@
-//! A workload's copies in one cluster's folder → the digest that names exactly these copies.
+//! A workload's copies: those in one cluster's folder, with the digest that names exactly these copies;
+//! those in each cluster of a state; and those of pinned clusters, which no rollout changes.
 //!
-//! Releases, reports and facts name copies by this digest. A verdict on other copies has another digest, so
-//! it never counts for these copies.
+//! Releases, reports and facts name copies by this digest. A verdict on other copies has another digest,
+//! so it never counts for these copies.
 
-use berth_base::model::{ContentId, Digest, ObjectId, path};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
 use sha2::{Digest as _, Sha256};
+
+use super::policy::Orders;
+use super::stages::ClusterLabels;
+use crate::state::{PlaceOwners, State};
+use berth_base::model::map::Cursor;
+use berth_base::model::{ContentId, Decision, Digest, Fleet, Folder, Key, ObjectId, PickCursor, path};
 
 /// The paths of a workload's objects, which are the same in every cluster's folder.
 #[derive(Clone, Debug)]
@@ -47,6 +56,110 @@ pub fn digest<'a>(copies: impl IntoIterator<Item = (&'a str, ContentId)>) -> Dig
     let mut short = [0; 16];
     short.copy_from_slice(&hash.finalize()[..16]);
     Digest(short)
+}
+
+/// A workload's copies in one cluster: paths in its folder, each with its content.
+pub(super) type CopySet = Vec<(Arc<str>, ContentId)>;
+
+/// A state with the owners of its places.
+#[derive(Debug)]
+pub(super) struct Places<'a> {
+    pub(super) state: &'a State,
+    pub(super) owners: PlaceOwners<'a>,
+}
+
+impl<'a> Places<'a> {
+    pub(super) fn of(state: &'a State) -> Places<'a> {
+        Places { state, owners: PlaceOwners::of(state) }
+    }
+
+    /// Returns the places of one workload's objects.
+    pub(super) fn of_workload(&self, key: &'a Key) -> WorkloadPlaces<'_> {
+        let decision = self.state.decisions.get(key);
+        let objects = decision.map(|decision| decision.objects.as_slice()).unwrap_or_default();
+        let place = |object| {
+            let path = path::of_object(object);
+            let is_own = self.owners.is_alone(key, &path);
+            (path.into(), is_own)
+        };
+        WorkloadPlaces {
+            owners: &self.owners,
+            key,
+            picks: decision.map(Decision::cursor),
+            folders: self.state.folders.cursor(),
+            paths: objects.iter().map(place).collect(),
+        }
+    }
+}
+
+/// The places of a workload's objects, which are the same in every cluster's folder.
+#[derive(Debug)]
+pub(super) struct WorkloadPlaces<'p> {
+    owners: &'p PlaceOwners<'p>,
+    key: &'p Key,
+    picks: Option<PickCursor<'p>>,
+    folders: Cursor<'p, String, Folder>,
+    /// Each path with true if no other workload has an object for it.
+    paths: Vec<(Arc<str>, bool)>,
+}
+
+impl WorkloadPlaces<'_> {
+    /// Returns the workload's own copies in a cluster.
+    pub(super) fn copies(&mut self, cluster: &str) -> CopySet {
+        let Some(folder) = self.folders.get(cluster) else { return CopySet::new() };
+        let pick = self.picks.as_mut().and_then(|picks| picks.pick(cluster));
+        let serves = pick.is_some_and(|pick| !pick.pending);
+        let is_own = |(path, is_alone): &&(Arc<str>, bool)| match is_alone {
+            true => serves,
+            false => self.owners.uses(self.key, cluster, path),
+        };
+        let own = self.paths.iter().filter(is_own);
+        own.filter_map(|(path, _)| folder.get(path).map(|id| (path.clone(), *id))).collect()
+    }
+}
+
+/// Puts the copies of pinned clusters from the step into a later state.
+pub(crate) fn keep_pinned(fleet: &Fleet, labels: &ClusterLabels<'_>, step: &State, end: &mut State) {
+    if fleet.rollout_policies.values().all(|policy| policy.pins.is_empty()) {
+        return;
+    }
+    let decisions = end.decisions.clone();
+    let owners = [PlaceOwners::of(step), PlaceOwners::by(&decisions)];
+    for key in fleet.workloads.keys() {
+        let objects = objects_of(key, [step, end]);
+        for cluster in pinned(&Orders::of(fleet, key), labels, end) {
+            let had = step.folders.get(&cluster);
+            for path in objects.iter().map(path::of_object) {
+                // Another workload's copy at this path has no pin.
+                let mut has = owners.iter().flat_map(|owners| owners.holders(&cluster, &path));
+                if has.all(|owner| owner.key == key) {
+                    put(end.folders.or_default(&cluster), &path, had.and_then(|had| had.get(path.as_str())));
+                }
+            }
+        }
+    }
+}
+
+fn objects_of(key: &Key, states: [&State; 2]) -> BTreeSet<ObjectId> {
+    let decisions = states.into_iter().filter_map(|state| state.decisions.get(key));
+    decisions.flat_map(|decision| decision.objects.iter().cloned()).collect()
+}
+
+/// Returns the clusters of a workload that have a pin.
+fn pinned(orders: &Orders<'_>, labels: &ClusterLabels<'_>, end: &State) -> Vec<String> {
+    if orders.policies().iter().all(|policy| policy.pins.is_empty()) {
+        return Vec::new();
+    }
+    let picks = end.decisions.get(orders.workload()).into_iter().flat_map(|decision| decision.picked());
+    let names = picks.map(|pick| pick.cluster.to_string());
+    names.filter(|name| labels.get(name).is_some_and(|labels| orders.pin(name, labels).is_some())).collect()
+}
+
+fn put(folder: &mut Folder, path: &str, content: Option<&ContentId>) {
+    match content {
+        Some(content) => drop(folder.put((path.into(), *content).into())),
+        None => drop(folder.take(path)),
+    }
 }
 
 #[cfg(test)]

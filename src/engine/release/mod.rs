@@ -5,43 +5,36 @@
 //! its stored inputs. A removal that must wait leaves the copies in place. Success is a report on exactly the
 //! copies that a cluster has.
 //!
-//! - [`turn`]: a cluster as a strategy sees it, and the answer. [`strategies`]: every strategy behind one
-//!   question; [`progressive`], [`rolling`]: single strategies.
-//! - [`labels`]: the labels by which stages and pins select. [`copies`]: the digest that names copies.
-//!   [`inputs`]: a release's inputs as they are stored.
+//! - [`strategies`]: a cluster as a strategy sees it, and every strategy behind one question;
+//!   [`progressive`], [`rolling`]: single strategies.
+//! - [`stages`]: the stages of clusters, and the labels by which they select. [`copies`]: the digest that names
+//!   copies. [`inputs`]: a release's inputs as they are stored.
 //! - [`units`]: workloads that roll out together, in their order. [`advance`]: one workload's step.
-//!   [`workload_rollout`]: its strategy and target release. [`earlier`]: a release that is rendered again.
-//!   [`cluster_rollout`]: its clusters. [`strategy_answer`]: its strategy's answer. [`record`]: its releases after the
-//!   step. [`apply`]: the steps become the state. [`rollout_state`]: the state of a rollout in a word.
+//!   [`workload_rollout`]: its strategy and target release, and the state of its rollout in a word.
+//!   [`next_release`]: the wanted release, and one that is rendered again. [`cluster_rollout`]: its clusters.
+//!   [`strategy_answer`]: its strategy's answer. [`record`]: its releases after the step. [`apply`]: the steps
+//!   become the state.
 
 mod advance;
 mod apply;
-mod changes;
 mod cluster_rollout;
 pub mod copies;
-mod earlier;
 mod inputs;
-pub mod labels;
 mod next_release;
 pub mod next_step;
 pub mod outlook;
-pub(crate) mod pins;
-mod places;
 pub mod policy;
 pub mod progressive;
 mod record;
 pub mod rolling;
-pub mod rollout_state;
 pub mod runs;
 mod staged;
 pub mod stages;
 pub mod strategies;
 mod strategy_answer;
-pub mod turn;
 mod units;
 pub mod verdict;
-mod workload_rollout;
-pub mod works;
+pub mod workload_rollout;
 
 #[cfg(test)]
 mod strategy_tests;
@@ -61,8 +54,8 @@ use berth_base::model::{
 
 use crate::state::ledger::{CopyOwner, Place};
 use crate::state::{Ledger, State};
-use labels::ClusterLabels;
-use places::Places;
+use copies::Places;
+use stages::ClusterLabels;
 
 /// All that a step reads beside the desired state.
 #[derive(Clone, Copy, Debug)]

@@ -6,9 +6,8 @@ use berth_base::model::rollout::{GroupRef, Pace, Rolling, Rollout, Stage, StageT
 use berth_base::model::{Decision, Fleet, Key, Map, Pick, Timestamp};
 use berth_base::text::{counted, some_of};
 
-use super::labels::ClusterLabels;
 use super::policy::{Closed, Orders};
-use super::stages::takes;
+use super::stages::{ClusterLabels, takes};
 
 /// The future of a change, if all goes well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

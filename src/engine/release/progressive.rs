@@ -10,8 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::changes::{first_change, seconds_after};
-use super::turn::{Failures, MOST_NAMES, Step, Turn, Version, group_name};
+use super::strategies::{Failures, MOST_NAMES, Step, Turn, Version, first_change, group_name, seconds_after};
 use berth_base::model::release::Health;
 use berth_base::model::rollout::{Amount, GroupRef, Pace, Rollout};
 use berth_base::model::{Group, Timestamp};

@@ -9,10 +9,9 @@ use berth_base::model::rollout::Strategy;
 use berth_base::model::rollout_policy::OnFailure;
 
 use super::advance::{Outcome, WorkloadStep};
-use super::changes::seconds_after;
 use super::cluster_rollout::ClusterRollout;
 use super::next_release::forget_old;
-use super::turn::Version;
+use super::strategies::{Version, seconds_after};
 use super::workload_rollout::WorkloadRollout;
 
 /// Records the assignments. `settles` is the moment from which the release is proven.

@@ -7,8 +7,7 @@
 
 use std::sync::Arc;
 
-use super::changes::seconds_after;
-use super::turn::{MOST_NAMES, Step, Turn, Version};
+use super::strategies::{MOST_NAMES, Step, Turn, Version, seconds_after};
 use berth_base::model::Timestamp;
 use berth_base::model::release::Health;
 use berth_base::model::rollout::Rolling;

@@ -10,8 +10,7 @@ use berth_base::model::staged::{RunState, Standing};
 use berth_base::model::{Pick, Timestamp};
 
 use super::cluster_rollout::ClusterRollout;
-use super::strategies;
-use super::turn::{Step, Turn, Version};
+use super::strategies::{self, Step, Turn, Version};
 use super::workload_rollout::WorkloadRollout;
 
 /// A strategy's whole answer for this moment.

@@ -9,7 +9,7 @@ use berth_base::model::{ContentError, Contents, Key, Timestamp, Workload};
 
 use super::ReleaseInputs;
 use super::advance::{Advance, WorkloadStep, look};
-use super::places::Places;
+use super::copies::Places;
 use super::policy::Orders;
 use super::strategy_answer::Unhealthy;
 use super::workload_rollout::Reversal;
@@ -239,7 +239,7 @@ fn keep_together(unit_steps: &mut [WorkloadStep<'_>]) {
                 one.cluster_rollouts.iter().filter(|(cluster, cluster_rollout)| {
                     cluster_rollout.picked
                         && !one.answer.give.contains(*cluster)
-                        && cluster_rollout.version() != super::turn::Version::New
+                        && cluster_rollout.version() != super::strategies::Version::New
                 })
             })
             .map(|(cluster, _)| cluster.clone())

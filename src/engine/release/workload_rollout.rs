@@ -1,18 +1,21 @@
-//! The rollout of one workload: its strategy, people's orders, and its target release.
+//! The rollout of one workload: its strategy, people's orders, and its target release; and its state in a
+//! word, with the reason.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use super::ReleaseInputs;
 use super::next_release::{last_number, with_inputs};
 use super::policy::Orders;
-use super::runs::{RunContent, Staged};
-use super::{ReleaseInputs, runs};
+use super::runs::{self, RunContent, Staged};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::release::{Halt, Releases};
 use berth_base::model::rollout::{Stage, Strategy};
 use berth_base::model::rollout_policy::OnFailure;
+use berth_base::model::staged::Standing;
 use berth_base::model::{ContentId, Decision, Object, ObjectId, Timestamp, Workload};
 use berth_base::packed::View;
+use berth_base::text::some_of;
 
 /// The rollout of a workload at one moment.
 #[derive(Debug)]
@@ -114,7 +117,7 @@ impl WorkloadRollout<'_> {
     }
 
     /// Sends all clusters back to the last good release, if it is another one.
-    pub(super) fn take_back(&mut self, taken_back: bool) {
+    fn take_back(&mut self, taken_back: bool) {
         let current = self.releases.current.number;
         let good = self.releases.good.filter(|good| *good != current);
         self.releases.taken_back = taken_back && good.is_some();
@@ -215,16 +218,100 @@ fn has_measure(object: &Object) -> bool {
     is_known && !(&*object.id.kind == "Service" && is_name_only)
 }
 
+/// The state of a workload's rollout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RolloutState {
+    Done,
+    Rolling,
+    /// Waits for the tasks of a stage.
+    Waiting,
+    /// Clusters of its stage have been unfinished for long.
+    Stuck,
+    Halted,
+    TakenBack,
+    /// Stopped by a pause or a freeze.
+    Held,
+    /// Its stages cannot be computed.
+    Faulty,
+    /// People stopped its run.
+    Stopped,
+}
+
+impl RolloutState {
+    pub const ALL: [RolloutState; 9] = [
+        RolloutState::Done,
+        RolloutState::Rolling,
+        RolloutState::Waiting,
+        RolloutState::Stuck,
+        RolloutState::Halted,
+        RolloutState::TakenBack,
+        RolloutState::Held,
+        RolloutState::Faulty,
+        RolloutState::Stopped,
+    ];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            RolloutState::Done => "done",
+            RolloutState::Rolling => "rolling",
+            RolloutState::Waiting => "waiting",
+            RolloutState::Stuck => "stuck",
+            RolloutState::Halted => "halted",
+            RolloutState::TakenBack => "taken back",
+            RolloutState::Held => "held",
+            RolloutState::Faulty => "faulty",
+            RolloutState::Stopped => "stopped",
+        }
+    }
+
+    /// Returns the state at a moment, with its reason; the reason may be empty. Calls `orders` only for an
+    /// unfinished rollout.
+    pub fn of<'f>(
+        releases: &Releases,
+        orders: impl FnOnce() -> Orders<'f>,
+        standing: Option<&Standing>,
+        now: Timestamp,
+    ) -> (RolloutState, String) {
+        if releases.is_proven() && releases.assigned.is_empty() {
+            return (RolloutState::Done, String::new());
+        }
+        let halted = releases.halted.as_ref().map(|halt| halt.reason.clone());
+        if releases.taken_back {
+            let aborted = orders().aborted(releases.current.number).map(|abort| abort.reason.clone());
+            return (RolloutState::TakenBack, aborted.or(halted).unwrap_or_default());
+        }
+        if let Some(reason) = halted {
+            return (RolloutState::Halted, reason);
+        }
+        if let Some(closed) = orders().closed(now) {
+            return (RolloutState::Held, closed.reason);
+        }
+        match standing {
+            Some(Standing::Waiting { gate }) => {
+                let reason = format!("for the tasks {} the stage `{}`", gate.side.word(), gate.stage);
+                (RolloutState::Waiting, reason)
+            }
+            Some(Standing::Faulty(faults)) => (RolloutState::Faulty, some_of(faults, 3)),
+            Some(Standing::Stopping { .. } | Standing::Stopped) => (RolloutState::Stopped, String::new()),
+            Some(Standing::Stuck { stage, clusters }) => {
+                (RolloutState::Stuck, format!("{} in the stage `{stage}`", some_of(clusters, 3)))
+            }
+            Some(Standing::Going { stage }) => (RolloutState::Rolling, format!("stage `{stage}`")),
+            _ => (RolloutState::Rolling, String::new()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use berth_base::packed::Packed;
     use std::sync::Arc;
 
-    use berth_base::diag::Pos;
-    use berth_base::model::{Key, ObjectId, Template, Workload};
     use serde_json::{Value as Json, json};
 
     use super::*;
+    use berth_base::diag::Pos;
+    use berth_base::model::{Key, ObjectId, Template, Workload};
+    use berth_base::packed::Packed;
 
     fn measured(objects: &[Json]) -> bool {
         let template = |object: &Json| Template {

@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
 use super::claims::Claim;
-use super::{final_fields, replicas};
+use super::final_fields;
 use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::selector::Labels;
 use berth_base::model::{
@@ -186,7 +186,7 @@ impl<'a> Copies<'a> {
         let (template, workload) = (self.claim.template, self.claim.workload);
         let mut object = template.object.content.to_json();
         let overrides = places.iter().map(|index| &workload.overrides[*index]);
-        let overrides = replicas::with_replicas(workload, overrides, replicas);
+        let overrides = final_fields::with_replicas(workload, overrides, replicas);
         for one in &overrides {
             match self.patch(&object, one, target, found) {
                 Ok(Some(after)) => object = after,
@@ -194,7 +194,7 @@ impl<'a> Copies<'a> {
                 Err(fault) => return Made::Failed(fault),
             }
         }
-        let retain = replicas::retain(template, target.cluster, &overrides);
+        let retain = final_fields::retain(template, target.cluster, &overrides);
         let at = || overrides.last().map_or(&template.object.origin, |one| &one.origin).clone();
         let fault = |message: String, hint: Option<&str>| {
             Made::Failed(Fault { at: at(), message, hint: hint.map(str::to_owned), of_override: false })

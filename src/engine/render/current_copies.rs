@@ -1,11 +1,20 @@
 //! The copies of the current state: last good forms, and the workloads that own them.
+//!
+//! They stay where no new copy may be rendered: for frozen workloads; and, byte for byte, while the last
+//! good form of an unreadable file is unknown, because no object is removed then.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::Previous;
+use serde_json::Value as Json;
+
 use super::claims::Claim;
-use berth_base::model::{ContentId, Decision, Key, ObjectId};
+use super::{Previous, put};
+use berth_base::model::{
+    ContentId, Decision, Folders, Key, Map, Object, ObjectId, Shared, Template, Workload, path,
+};
+use berth_base::packed::Packed;
 
 pub(super) struct CurrentCopies<'a> {
     previous: Previous<'a>,
@@ -58,4 +67,60 @@ impl<'a> CurrentCopies<'a> {
 
 fn has_failed(decision: &Decision, id: &ObjectId, cluster: &str) -> bool {
     decision.failures.iter().any(|failure| failure.cluster == cluster && failure.object == *id)
+}
+
+/// Returns a frozen workload with its current objects. Their contents are taken from the current state.
+pub(super) fn with_frozen_objects(workload: &Workload, previous: Previous<'_>) -> Workload {
+    let before = previous.decisions.get(&workload.key);
+    let objects = before.map(|before| before.objects.as_slice()).unwrap_or_default();
+    Workload {
+        templates: objects.iter().map(|id| template(workload, id)).collect(),
+        overrides: Shared::default(),
+        ..workload.clone()
+    }
+}
+
+fn template(workload: &Workload, id: &ObjectId) -> Template {
+    let object = Object { id: id.clone(), origin: workload.origin.clone(), content: Packed::of(&Json::Null) };
+    Template {
+        object: Arc::new(object),
+        final_labels: Arc::default(),
+        sync_annotations: Arc::default(),
+        retained: Vec::new(),
+    }
+}
+
+/// Restores the objects of the current decision.
+pub(super) fn note_frozen(previous: Previous<'_>, key: &Key, decision: &mut Decision) {
+    let Some(before) = previous.decisions.get(key) else { return };
+    decision.objects.clone_from(&before.objects);
+    let stays = before.failures.iter().filter(|failure| decision.has(&failure.cluster));
+    decision.failures = stays.cloned().collect();
+}
+
+/// Restores copies that the next state lost.
+pub(super) fn carry_uncertain(
+    decisions: &mut Map<Key, Decision>,
+    previous: Previous<'_>,
+    folders: &mut Folders,
+) {
+    for (key, earlier) in previous.decisions {
+        for object in &earlier.objects {
+            let path: Arc<str> = path::of_object(object).into();
+            let mut stays = false;
+            for pick in &earlier.picks {
+                let there = folders.get(&*pick.cluster).is_some_and(|folder| folder.contains_key(&path));
+                let before = previous.folders.get(&*pick.cluster).and_then(|folder| folder.get(&path));
+                if let (false, Some(content)) = (there, before) {
+                    put(folders, &pick.cluster, &path, *content);
+                    stays = true;
+                }
+            }
+            if let (true, Some(decision)) = (stays, decisions.get_mut(key))
+                && let Err(place) = decision.objects.binary_search(object)
+            {
+                decision.objects.insert(place, object.clone());
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::claims::{self, Claim};
 use super::copies::varies;
-use super::{Previous, frozen};
+use super::{Previous, current_copies};
 use berth_base::model::{AnyPicked, Applies, Decision, Fleet, Key, Map, Shared, Workload};
 
 #[derive(Clone, Debug, Default)]
@@ -29,7 +29,8 @@ impl RenderInputs {
         let were_frozen = earlier.frozen.keys().filter_map(|key| fleet.workloads.get(key));
         let may_be = changed.filter_map(|one| one.after).chain(were_frozen);
         let frozen = may_be.filter(|workload| workload.frozen);
-        let frozen = frozen.map(|workload| (workload.key.clone(), frozen::with_objects(workload, previous)));
+        let frozen = frozen
+            .map(|workload| (workload.key.clone(), current_copies::with_frozen_objects(workload, previous)));
         RenderInputs { fleet: fleet.clone(), frozen: frozen.collect(), decisions: decisions.clone() }
     }
 

@@ -1,25 +1,23 @@
 //! Decisions and templates → every cluster's objects, by content id.
 //!
-//! A copy that no override changes is made, written and stored once, however many clusters have it. A fault
-//! concerns one cluster's copy of one object: that cluster keeps the last good form, if any, and everything
-//! else is rendered as usual.
+//! A copy that no override changes is made, written and stored once, however many clusters have it. A
+//! fault concerns one cluster's copy of one object: that cluster keeps the last good form, if any, and
+//! everything else is rendered as usual. [`MemoryContents`] keeps contents in memory, for rendering
+//! without Git.
 
 mod cache;
 mod claims;
-mod conflicts;
 mod copies;
 mod current_copies;
 mod final_fields;
-mod frozen;
 mod inputs;
-mod memory_contents;
 mod override_trace;
-mod problems;
-mod replicas;
-mod uncertain;
 mod warnings;
 
-use std::collections::BTreeSet;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use berth_base::diag::Diagnostics;
@@ -28,15 +26,14 @@ use berth_base::model::{
     Shared, Workload,
 };
 use berth_base::parallel;
-use berth_base::text::shared_values::SharedValues;
+use berth_base::text::SharedValues;
 use claims::Claim;
 use copies::{Copies, Made, Store};
 use current_copies::CurrentCopies;
 use inputs::RenderInputs;
-use problems::Problems;
+use warnings::Problems;
 
 pub use cache::ProcessCache;
-pub use memory_contents::MemoryContents;
 pub use override_trace::{AppliedOverride, OverriddenCopy, touched};
 
 /// The parts of the current state that rendering needs.
@@ -108,7 +105,7 @@ pub(crate) fn render_after(
     let mut folders = results.folders.clone();
     *decisions = results.decisions.clone();
     if fleet.doubt.objects {
-        uncertain::carry(decisions, previous, &mut folders);
+        current_copies::carry_uncertain(decisions, previous, &mut folders);
     }
     problems.report(decisions, &mut diagnostics);
     let made = changes.now.len();
@@ -162,7 +159,7 @@ impl<'a, 'c> Rendering<'a, 'c> {
         self.said = self.count();
         match claims {
             [claim] => self.make_one(claim),
-            contested => conflicts::make(self, contested),
+            contested => claims::make_contested(self, contested),
         }
     }
 
@@ -246,10 +243,32 @@ fn note_objects(inputs: &RenderInputs, key: &Key, previous: Previous<'_>) -> Opt
     decision.objects.dedup();
     decision.failures.clear();
     if workload.is_some_and(|workload| workload.frozen) {
-        frozen::note(previous, key, &mut decision);
+        current_copies::note_frozen(previous, key, &mut decision);
     }
     Some(decision)
 }
 
-#[cfg(test)]
-mod tests;
+/// A store that keeps all bytes by id.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryContents {
+    by_id: BTreeMap<ContentId, Arc<[u8]>>,
+}
+
+impl MemoryContents {
+    pub fn bytes(&self, id: &ContentId) -> Option<&Arc<[u8]>> {
+        self.by_id.get(id)
+    }
+}
+
+impl Contents for MemoryContents {
+    fn put(&mut self, bytes: &[u8]) -> Result<ContentId, ContentError> {
+        let id = ContentId::of(bytes);
+        self.by_id.entry(id).or_insert_with(|| bytes.into());
+        Ok(id)
+    }
+
+    fn get(&self, id: ContentId) -> Result<Vec<u8>, ContentError> {
+        let bytes = self.by_id.get(&id).map(|bytes| bytes.to_vec());
+        bytes.ok_or_else(|| ContentError(format!("{id} was never put here")))
+    }
+}

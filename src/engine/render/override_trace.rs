@@ -5,8 +5,8 @@
 use std::sync::Arc;
 
 use super::copies::Copies;
+use super::final_fields;
 use super::inputs::RenderInputs;
-use super::replicas;
 use berth_base::model::{Action, Decision, Fleet, Key, Map, ObjectId, Pointer, Shared};
 
 /// The overrides that changed one cluster's copy of an object.
@@ -53,7 +53,7 @@ pub fn touched(
             let cluster = &*pick.cluster;
             let places = copies.places(cluster, fleet.clusters.get(cluster).map(|known| &**known));
             let overrides = places.into_iter().map(|index| &claim.workload.overrides[index]);
-            let overrides = replicas::with_replicas(claim.workload, overrides, pick.replicas);
+            let overrides = final_fields::with_replicas(claim.workload, overrides, pick.replicas);
             let mut by = Vec::new();
             for one in &overrides {
                 let touch = |at: &berth_base::diag::Pos, operation| AppliedOverride {

@@ -1,7 +1,7 @@
-//! A decision ↔ the value in its file on the rendered branch.
+//! A decision ↔ the value in its file on the rendered branch ↔ bytes.
 //!
-//! Clusters are grouped by equal details, so that the file contains each reason once and changes only where
-//! the decision does.
+//! Clusters are grouped by equal details, so that the file contains each reason once and changes only
+//! where the decision does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,12 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
-use berth_base::model::API_VERSION;
-use berth_base::model::{Condition, Decision, Failure, Group, Key, ObjectId, Pick, PickDetails, Refused};
+use berth_base::model::{
+    API_VERSION, Condition, Decision, Failure, Group, Key, ObjectId, Pick, PickDetails, Refused,
+};
 use berth_base::packed::Packed;
 use berth_base::text::hex;
+use berth_base::yaml;
 
 const KIND: &str = "Decision";
 
@@ -164,7 +166,7 @@ pub fn to_json(decision: &Decision) -> Json {
 }
 
 /// Returns the field of the stored form that names the picked clusters.
-pub(super) fn picks_to_json(picks: &[Pick]) -> (String, Json) {
+fn picks_to_json(picks: &[Pick]) -> (String, Json) {
     (CLUSTERS.to_owned(), serde_json::to_value(picked(picks)).expect(IS_JSON))
 }
 
@@ -357,4 +359,30 @@ pub(super) fn sorted(mut picks: Vec<Pick>) -> Result<Vec<Pick>, String> {
         Some(pair) => Err(format!("cluster `{}` is picked twice", pair[0].cluster)),
         None => Ok(picks),
     }
+}
+
+/// Returns a decision file's text.
+pub fn write_decision(decision: &Decision) -> String {
+    write_with_picks(decision, &write_picks(&decision.picks))
+}
+
+/// Returns the lines of a decision file that name the picked clusters; decisions that share their picks share
+/// these lines.
+pub fn write_picks(picks: &[Pick]) -> String {
+    yaml::emit(&Json::Object([picks_to_json(picks)].into_iter().collect()))
+}
+
+/// Returns the same text as [`write_decision`], reusing the lines of the picks.
+pub fn write_with_picks(decision: &Decision, picks: &str) -> String {
+    let mut after = fields(decision);
+    // The other keys follow these in alphabetical order.
+    let before =
+        ["apiVersion", "kind", "metadata"].iter().filter_map(|key| after.remove_entry(*key)).collect();
+    let [before, after] = [before, after].map(|fields| yaml::emit(&Json::Object(fields)));
+    [&before, picks, &after].concat()
+}
+
+/// Reads a decision file; the error is one line.
+pub fn read_decision(bytes: &[u8]) -> Result<Decision, String> {
+    from_json(&yaml::read_stored(bytes)?.to_json())
 }

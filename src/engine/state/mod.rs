@@ -1,19 +1,17 @@
 //! The state: everything on the rendered branch that outlives a process, and its stored forms.
 //!
-//! - [`decision`]: a decision ↔ the value in its file. [`decision_file`]: that file ↔ bytes.
+//! - [`decision`]: a decision ↔ the value in its file ↔ bytes.
 //! - [`placement_decision`]: files beside a decision for OCM's consumers. [`layout`]: paths on the branch.
-//! - [`releases_file`]: a workload's releases ↔ bytes. [`ledger`]: losses and approvals; [`ledger_file`]: the
-//!   ledger ↔ bytes.
+//! - [`releases_file`]: a workload's releases ↔ bytes. [`ledger`]: losses and approvals ↔
+//!   bytes.
 //! - [`decisions_json`]: all decisions as `berth decide -o json` prints them.
 //! - [`comparison`]: the files that differ between two states, and their owners.
 
 mod comparison;
 pub mod decision;
-pub mod decision_file;
 pub mod decisions_json;
 pub mod layout;
 pub mod ledger;
-pub mod ledger_file;
 mod object_index;
 pub mod placement_decision;
 pub mod releases_file;

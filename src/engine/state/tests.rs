@@ -110,9 +110,9 @@ prop_compose! {
 proptest! {
     #[test]
     fn a_decision_comes_back_from_its_file_as_it_went(decision in decisions()) {
-        let text = decision_file::write_decision(&decision);
+        let text = decision::write_decision(&decision);
         prop_assert_eq!(&text, &yaml::emit(&decision::to_json(&decision)));
-        prop_assert_eq!(decision_file::read_decision(text.as_bytes()).map_err(|e| format!("{e}\n{text}")), Ok(decision));
+        prop_assert_eq!(decision::read_decision(text.as_bytes()).map_err(|e| format!("{e}\n{text}")), Ok(decision));
     }
 
     #[test]
@@ -128,7 +128,7 @@ proptest! {
 
     #[test]
     fn no_bytes_take_the_readers_down(bytes in vec(any::<u8>(), 0..200)) {
-        let _ = decision_file::read_decision(&bytes);
+        let _ = decision::read_decision(&bytes);
         let _ = berth_base::status::read_status(&bytes);
     }
 
@@ -144,7 +144,7 @@ proptest! {
 fn a_decision_file_groups_clusters_by_what_is_equal_about_them() {
     let mut decision = decision("Placement", "shop", "web", &["a", "b", "c"]);
     decision.picks[1].replicas = Some(3);
-    let text = decision_file::write_decision(&decision);
+    let text = decision::write_decision(&decision);
     let expected = "clusters:
 - names:
   - a

@@ -15,7 +15,7 @@ use super::{status_posts, webhooks};
 use crate::next_commit::NextCommitError;
 use berth_base::diag::Severity;
 use berth_base::model::{Key, Timestamp};
-use berth_engine::release::rollout_state::RolloutState;
+use berth_engine::release::workload_rollout::RolloutState;
 use berth_telemetry::meter::{
     ByLabel, Counter, Family, Histogram, Later, Moment, Number, Registry, SECONDS, registry,
 };

@@ -8,7 +8,7 @@ use crate::publish::CurrentState;
 use berth_base::model::{ClusterStatus, Key, Shared, Timestamp};
 use berth_engine::pipeline::Built;
 use berth_engine::release::policy::Orders;
-use berth_engine::release::rollout_state::RolloutState;
+use berth_engine::release::workload_rollout::RolloutState;
 
 /// The fleet after a pass.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use berth_base::diag::{Pos, harmless_line};
 use berth_base::model::{ClusterStatus, Key, Map, Pick, Shared, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};
 use berth_engine::causes::{
-    Blame, Causes, Edits, Effects, How, InputChange, InputKind, Seen, Trials, reports, trace,
+    Blame, Causes, Edits, Effects, How, InputChange, InputKind, Seen, Trials, trace, words,
 };
 use berth_engine::dialects::describes_cluster;
 use berth_engine::load::{FileCache, History};
@@ -154,7 +154,7 @@ impl Step<'_> {
                 ClusterStatus { cluster: cluster.clone(), taints: BTreeMap::new(), ..(*fact).clone() }
             });
             if sides[0] != sides[1] {
-                let words = reports::words(cluster, &sides[0], &sides[1]);
+                let words = words::of_reports(cluster, &sides[0], &sides[1]);
                 let kind = InputKind::Report { cluster: cluster.clone() };
                 self.reports.insert(inputs.len(), (cluster.clone(), sides));
                 inputs.push(InputChange { at: None, alike: words.clone(), words, kind });

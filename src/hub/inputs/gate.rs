@@ -18,7 +18,7 @@ use berth_base::model::{Approval, Decision, Digest, Fleet, Key, LabelKeys, Map, 
 use berth_engine::gate::window::Paths;
 use berth_engine::gate::{self, HeldRecord, Limits, Outlook, PastState, Question, Span, Verdict, Wanted};
 use berth_engine::policy_tests::Failed;
-use berth_engine::state::{Comparison, State, decision_file, layout};
+use berth_engine::state::{Comparison, State, decision, layout};
 use berth_git::protocol::trailers::{ALLOW_PRUNE, GATE, HELD, PROCESSED, ROLLBACK, RULES, USED_APPROVAL};
 use berth_git::{CommitId, EntryKind, Repo, TreeId};
 
@@ -269,7 +269,7 @@ impl<'r> PastStates<'r> {
             match found.map(|entry| entry.kind) {
                 Some(EntryKind::Folder(id)) => folder = id,
                 Some(EntryKind::File(id)) => {
-                    return Ok(decision_file::read_decision(&self.repo.blob(id)?).ok());
+                    return Ok(decision::read_decision(&self.repo.blob(id)?).ok());
                 }
                 _ => break,
             }

@@ -9,7 +9,7 @@
 use super::{InputError, PassInputs};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::{ClusterStatus, ContentError, Contents, Decision, Key, Map, Shared, Timestamp};
-use berth_engine::gate::deadlines::LaterDecisions;
+use berth_engine::gate::losses::LaterDecisions;
 use berth_engine::hypothetical;
 use berth_engine::pipeline::{self, Built, Inputs};
 use berth_git::{CommitId, Repo};

@@ -12,8 +12,8 @@ use super::tree;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::{ContentId, Folder, FolderEntry, Map, Pick, Shared, path};
 use berth_base::source::budget::MOST_OF_A_STATE;
-use berth_base::text::shared_values::{SharedTexts, SharedValues};
-use berth_engine::state::{State, decision_file, layout, ledger_file, placement_decision, releases_file};
+use berth_base::text::{SharedTexts, SharedValues};
+use berth_engine::state::{State, decision, layout, ledger, placement_decision, releases_file};
 use berth_git::{CommitId, Entry, EntryKind, PathChange, Repo, TreeId};
 
 /// The greatest depth of folders, as for source paths.
@@ -209,7 +209,7 @@ impl<'r> Reader<'r> {
             self.beside.push(below.to_owned());
             return Ok(true);
         }
-        let Ok(mut decision) = decision_file::read_decision(&self.repo.blob(id)?) else { return Ok(false) };
+        let Ok(mut decision) = decision::read_decision(&self.repo.blob(id)?) else { return Ok(false) };
         let key = decision.key.clone();
         if path::of_key(&key) != below {
             return Ok(false);
@@ -282,7 +282,7 @@ impl<'r> Reader<'r> {
 
     fn ledger(&mut self, below: &str, id: ContentId) -> Result<bool, PublishError> {
         let ledger = match below {
-            layout::LEDGER_FILE => ledger_file::read(&self.repo.blob(id)?).ok(),
+            layout::LEDGER_FILE => ledger::read_ledger(&self.repo.blob(id)?).ok(),
             _ => None,
         };
         let known = ledger.is_some();

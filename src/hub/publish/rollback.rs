@@ -8,7 +8,7 @@ use super::error::PublishError;
 use super::rendered_state::{CurrentState, read_state};
 use super::trailers::claimed;
 use berth_base::model::{ContentId, Contents as _, Folder, Map, Timestamp, path};
-use berth_engine::state::{State, decision_file, layout, placement_decision};
+use berth_engine::state::{State, decision, layout, placement_decision};
 use berth_git::{CommitId, EntryKind, GitContents, GitError, Repo, TreeId};
 
 /// The number of commits walked, including foreign ones, which do not count.
@@ -65,7 +65,7 @@ fn decision_ids(
             ids.remove(&path);
             continue;
         };
-        let id = hasher.put(decision_file::write_decision(decision).as_bytes()).map_err(|error| {
+        let id = hasher.put(decision::write_decision(decision).as_bytes()).map_err(|error| {
             PublishError::Git(GitError::Failed { doing: "hashing".to_owned(), message: error.0 })
         })?;
         ids.insert(path, id);

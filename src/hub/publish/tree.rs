@@ -9,7 +9,7 @@ use berth_base::model::release::Releases;
 use berth_base::model::shared::{ByAllocation, shared_by_several};
 use berth_base::model::{Decision, Folder, Map, differences, path};
 use berth_base::parallel;
-use berth_engine::state::{State, decision_file, layout, ledger_file, placement_decision, releases_file};
+use berth_engine::state::{State, decision, layout, ledger, placement_decision, releases_file};
 use berth_git::{Entry, EntryKind, HashedBlob, TreeId, Writer, tree_id};
 
 /// Berth's entries of the branch's root, and the trees of the clusters' folders.
@@ -102,12 +102,12 @@ fn decisions(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Ed
     for part in changes.chunks(AT_ONCE) {
         let lists = part.iter().filter_map(|one| one.after).map(|decision| &decision.picks);
         let shared = shared_by_several(lists);
-        let texts = parallel::map_large(&shared, |picks| decision_file::write_picks(picks));
+        let texts = parallel::map_large(&shared, |picks| decision::write_picks(picks));
         let texts: BTreeMap<_, _> = shared.into_iter().map(ByAllocation).zip(texts).collect();
         let blob = |decision: &Decision| {
             let text = match texts.get(&ByAllocation(&decision.picks)) {
-                Some(picks) => decision_file::write_with_picks(decision, picks),
-                None => decision_file::write_decision(decision),
+                Some(picks) => decision::write_with_picks(decision, picks),
+                None => decision::write_decision(decision),
             };
             HashedBlob::of(text.as_bytes())
         };
@@ -170,7 +170,7 @@ fn ledger(writer: &mut Writer<'_>, before: &State, next: &State) -> Result<Edits
     if before.ledger == next.ledger {
         return Ok(Edits::new());
     }
-    let text = (!next.ledger.is_empty()).then(|| ledger_file::write(&next.ledger));
+    let text = (!next.ledger.is_empty()).then(|| ledger::write_ledger(&next.ledger));
     let written = text.map(|text| file(writer, &text)).transpose()?;
     Ok(Edits::from([(layout::LEDGER_FILE.to_owned(), written)]))
 }

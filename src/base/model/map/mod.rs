@@ -2,13 +2,11 @@
 //! difference.
 //!
 //! Entries are stored in small chunks. A clone shares all chunks, and a change copies one of them.
-//! [`Map::changes`] skips chunks that both sides share.
+//! [`Map::changes`] skips chunks that both sides share. Building a map from many entries is cheap if their
+//! keys ascend.
 
-mod changes;
-mod cursor;
-mod entry;
-mod extend;
 mod iter;
+
 #[cfg(test)]
 mod tests;
 
@@ -17,10 +15,7 @@ use std::fmt;
 use std::ops::Index;
 use std::sync::Arc;
 
-pub use changes::Change;
-pub use cursor::Cursor;
-pub use entry::Entry;
-pub use iter::{IntoIter, Iter};
+pub use iter::{Change, Cursor, IntoIter, Iter};
 
 /// The maximal number of entries in a chunk. Small enough to copy for one change, large enough that a
 /// thousand chunks hold a fleet.
@@ -344,5 +339,77 @@ impl<E: Entry<Key: Ord + Borrow<Q>>, Q: Ord + ?Sized> Index<&Q> for EntryMap<E> 
 
     fn index(&self, key: &Q) -> &E::Value {
         self.get(key).expect("the key is in the map")
+    }
+}
+
+/// A key with its value.
+pub trait Entry {
+    type Key;
+    type Value;
+
+    fn key(&self) -> &Self::Key;
+
+    fn value(&self) -> &Self::Value;
+}
+
+impl<K, V> Entry for (K, V) {
+    type Key = K;
+    type Value = V;
+
+    fn key(&self) -> &K {
+        &self.0
+    }
+
+    fn value(&self) -> &V {
+        &self.1
+    }
+}
+
+/// An entry that maps share, to save memory for equal entries.
+impl<E: Entry> Entry for Arc<E> {
+    type Key = E::Key;
+    type Value = E::Value;
+
+    fn key(&self) -> &E::Key {
+        (**self).key()
+    }
+
+    fn value(&self) -> &E::Value {
+        (**self).value()
+    }
+}
+
+impl<E: Entry<Key: Ord> + Clone> Extend<E> for EntryMap<E> {
+    fn extend<Entries: IntoIterator<Item = E>>(&mut self, entries: Entries) {
+        // Most entries come in the order of their keys, so the next place is near.
+        let mut near = 0;
+        for entry in entries {
+            match self.find_near(entry.key(), near) {
+                Ok(At { chunk, place }) => {
+                    near = chunk;
+                    if let Some(known) = self.chunk_mut(chunk).and_then(|entries| entries.get_mut(place)) {
+                        *known = entry;
+                    }
+                }
+                Err(at) => {
+                    near = at.chunk;
+                    self.put_new(at, entry);
+                }
+            }
+        }
+    }
+}
+
+impl<E: Entry<Key: Ord> + Clone> FromIterator<E> for EntryMap<E> {
+    fn from_iter<Entries: IntoIterator<Item = E>>(entries: Entries) -> EntryMap<E> {
+        let mut map = EntryMap::new();
+        map.extend(entries);
+        map
+    }
+}
+
+impl<E: Entry<Key: Ord> + Clone, const N: usize> From<[E; N]> for EntryMap<E> {
+    fn from(entries: [E; N]) -> EntryMap<E> {
+        entries.into_iter().collect()
     }
 }

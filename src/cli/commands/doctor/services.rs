@@ -11,7 +11,7 @@ use crate::process::exit::CommandError;
 use berth_base::model::Timestamp;
 use berth_engine::hub_objects::decisions::{self, Form};
 use berth_engine::hub_objects::profiles;
-use berth_engine::hub_objects::rights::{Right, rights};
+use berth_engine::hub_objects::{Right, rights};
 use berth_git::Repo;
 use berth_git::protocol::Refs;
 use berth_git::signature::AllowedSigners;

@@ -21,10 +21,10 @@ use berth_base::model::rollout::StageTask;
 use berth_base::model::staged::{Run, StageProgress};
 use berth_base::model::{Fleet, Key, Timestamp};
 use berth_base::text::{counted, some_of};
-use berth_engine::release::labels::ClusterLabels;
-use berth_engine::release::next_step::{NextStep, next_steps};
-use berth_engine::release::turn::{Turn, Version};
-use berth_engine::release::{runs, works};
+use berth_engine::release::next_step::{self, NextStep, next_steps};
+use berth_engine::release::runs;
+use berth_engine::release::stages::ClusterLabels;
+use berth_engine::release::strategies::{Turn, Version};
 
 /// Show the rollouts of all workloads
 ///
@@ -174,7 +174,7 @@ pub(crate) fn cmd_next(args: &NextArgs, ui: &Ui) -> Outcome {
         std::fs::read(&args.works).map_err(|error| CommandError::io(format!("reading {file}"), &error))?;
     let inputs = args.fleet.read(ui)?;
     let (loaded, decided, mut diagnostics) = inputs.decide();
-    let (works, found) = works::read(&file, &bytes, &loaded.fleet);
+    let (works, found) = next_step::read_works(&file, &bytes, &loaded.fleet);
     if found.has_errors() {
         ui.diagnostics(&found);
         return Ok(Exit::Usage);

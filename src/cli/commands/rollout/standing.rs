@@ -13,7 +13,7 @@ use berth_engine::dialects::RolloutView;
 use berth_engine::pipeline::Built;
 use berth_engine::release::copies::{self, ObjectPaths};
 use berth_engine::release::policy::Orders;
-use berth_engine::release::rollout_state::RolloutState;
+use berth_engine::release::workload_rollout::RolloutState;
 use berth_engine::state::State;
 
 /// One workload's rollout.

@@ -15,7 +15,7 @@ use berth_base::model::{Digest, Map, MemberState, Timestamp};
 use berth_base::text::counted;
 use berth_engine::gate::messages::ALLOW_DELETE;
 use berth_engine::gate::{HeldRecord, digest_of_all};
-use berth_engine::release::labels::ClusterLabels;
+use berth_engine::release::stages::ClusterLabels;
 use berth_engine::report::{ClusterLine, Detail, FleetSummary, PlacedLine, SummaryInputs, WorkloadLine};
 use berth_git::protocol::{Refs, Statuses, read_statuses};
 use berth_git::{CommitId, Repo};

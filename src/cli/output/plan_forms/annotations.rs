@@ -7,7 +7,7 @@ use super::PlanReport;
 use super::outline::{self, Sign};
 use berth_base::diag::{Pos, Severity, harmless_line};
 use berth_base::text::hex;
-use berth_engine::consequences::cluster_words::ClusterWords;
+use berth_engine::consequences::folded::ClusterWords;
 
 /// A message on a line.
 #[derive(Clone, Debug, PartialEq, Eq)]

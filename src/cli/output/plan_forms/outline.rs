@@ -8,10 +8,9 @@ use berth_base::diag::harmless_line;
 use berth_base::model::Key;
 use berth_base::text::{counted, some_of};
 use berth_engine::causes::How;
-use berth_engine::consequences::cluster_words::ClusterWords;
 use berth_engine::consequences::field_changes::{FieldChange, HIDDEN};
 use berth_engine::consequences::folded::{
-    Cause, Consequence, FoldedPlan, Move, ObjectDetail, ReplicaMove, Section,
+    Cause, ClusterWords, Consequence, FoldedPlan, Move, ObjectDetail, ReplicaMove, Section,
 };
 use berth_engine::consequences::risks::Risk;
 use berth_engine::gate::{Deadline, Held, Why};

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::taking_back::{self, Piece};
 use crate::causes::difference::{Difference, compare};
-use crate::causes::file_pieces::{self, Piece};
 use crate::causes::words::{self, Secrecy};
 use crate::causes::{InputChange, InputKind};
 use berth_base::diag::{Diagnostic, Pos, harmless_line};
@@ -80,7 +80,7 @@ impl Edits {
                 continue;
             }
             let pieces = [&file.before, &file.after].map(|side| match side {
-                Some(file) => file_pieces::read(file),
+                Some(file) => taking_back::read_pieces(file),
                 None => Some(Vec::new()),
             });
             match pieces {

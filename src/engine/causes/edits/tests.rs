@@ -152,7 +152,7 @@ fn values_that_readers_take_for_others_come_back_as_they_were() {
     let edits = Edits::between(&before, &after, |_| false);
     let back = edits.without(&after, &BTreeSet::from([0]));
     let root = |tree: &SourceTree| {
-        file_pieces::read(&tree.files["c.yaml"]).expect("readable").remove(0).objects.remove(0).root
+        taking_back::read_pieces(&tree.files["c.yaml"]).expect("readable").remove(0).objects.remove(0).root
     };
     assert_eq!(root(&back).to_json(), root(&before).to_json());
 }

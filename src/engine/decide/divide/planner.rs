@@ -1,10 +1,11 @@
 //! Divides replicas among clusters by floors, ceilings, weights and capacities: a pure function.
 //!
 //! Floors come first, then current replicas, then rounds of shares by weight, each rounded up, so that the
-//! rounding falls on the last in the order. The order is weight descending, then a hash: see [`order`]. The
-//! result shows the parts of every number.
+//! rounding falls on the last in the order. The order is weight descending, then a hash that differs between
+//! workloads, so that the rounding falls on different clusters. The result shows the parts of every number.
 
-use super::order;
+use std::cmp::Reverse;
+
 use berth_base::model::placement::Share;
 
 /// A number to divide, and the rules for it.
@@ -136,11 +137,11 @@ fn players(key: &str, contenders: &[Contender<'_>], portions: &mut [Portion]) ->
     };
     let mut players: Vec<Player> = contenders.iter().enumerate().filter_map(player).collect();
     for player in &players {
-        portions[player.index].hash = order::hash(contenders[player.index].cluster, key);
+        portions[player.index].hash = hash(contenders[player.index].cluster, key);
     }
     players.sort_by(|a, b| {
         let of = |player: &Player| {
-            order::rank(player.weight, portions[player.index].hash, contenders[player.index].cluster)
+            rank(player.weight, portions[player.index].hash, contenders[player.index].cluster)
         };
         of(a).cmp(&of(b))
     });
@@ -263,4 +264,15 @@ fn within(number: i128, limit: Option<i128>) -> i128 {
 
 fn narrow(number: i128) -> i64 {
     i64::try_from(number).unwrap_or(if number < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// Returns the 32-bit FNV-1 hash (multiply, then xor) of the cluster's name, directly followed by the key.
+pub fn hash(cluster: &str, key: &str) -> u32 {
+    let step = |hash: u32, byte: u8| hash.wrapping_mul(0x0100_0193) ^ u32::from(byte);
+    cluster.bytes().chain(key.bytes()).fold(0x811c_9dc5, step)
+}
+
+/// Returns the sort key, ascending. Names decide only between equal hashes.
+pub(super) fn rank(weight: i128, hash: u32, cluster: &str) -> (Reverse<i128>, u32, &str) {
+    (Reverse(weight), hash, cluster)
 }

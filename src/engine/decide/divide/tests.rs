@@ -3,8 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::order::hash;
-use super::planner::{Contender, Portion, Request, plan, plan_round_by_round};
+use super::planner::{Contender, Portion, Request, hash, plan, plan_round_by_round};
 use berth_base::model::placement::Share;
 
 const NAMES: [&str; 7] = ["amber", "beryl", "coral", "dune", "ember", "flint", "garnet"];

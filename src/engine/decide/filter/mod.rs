@@ -1,4 +1,4 @@
-//! A filter's rule → a check of single clusters: one small file per family of rules.
+//! A filter's rule → a check of single clusters: one file per family of rules.
 //!
 //! A check returns a refusal as a small number, which is cheap to count. The text is made from the number
 //! afterwards: coarse for a summary, precise for one cluster.
@@ -6,16 +6,12 @@
 mod eligibility;
 mod labels;
 mod names;
-mod namespaces;
-mod sets;
-mod taints;
 
 use super::cluster_table::{Row, Table};
 use berth_base::model::placement::{Filter, Rule};
 
-pub(super) use eligibility::{eligibility, flip, is_ready};
+pub(super) use eligibility::{eligibility, expiry, flip, is_ready, may_expire, untolerated};
 pub(super) use labels::{Needs, TermNeeds};
-pub(super) use taints::{expiry, may_expire, untolerated};
 
 /// The number of a refusal's reason, in the check's own numbering.
 pub(super) type Code = u32;
@@ -47,11 +43,13 @@ impl<'a> Checked<'a> {
             Rule::Named(wanted) => Box::new(names::Named::new(table, wanted, filter.by.as_ref())),
             Rule::Labels(selector) => Box::new(labels::Labels::new(table, selector)),
             Rule::AnyOf(terms) => Box::new(labels::AnyOf::new(table, terms)),
-            Rule::InSets(sets) => Box::new(sets::InSets::new(table, sets)),
+            Rule::InSets(sets) => Box::new(names::InSets::new(table, sets)),
             Rule::NotLeaving => Box::new(eligibility::NotLeaving(table)),
             Rule::Eligible(limits) => Box::new(eligibility::Eligible { table, limits: *limits }),
-            Rule::Tolerates(tolerations) => Box::new(taints::Tolerates { table, tolerations, is_current }),
-            Rule::HoldsNamespace(namespace) => Box::new(namespaces::HoldsNamespace { table, namespace }),
+            Rule::Tolerates(tolerations) => {
+                Box::new(eligibility::Tolerates { table, tolerations, is_current })
+            }
+            Rule::HoldsNamespace(namespace) => Box::new(names::HoldsNamespace { table, namespace }),
             Rule::Ready => Box::new(eligibility::Ready(table)),
             Rule::Reachable(reach) => Box::new(names::Reachable::new(table, reach, is_current)),
         };

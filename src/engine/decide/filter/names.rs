@@ -1,11 +1,12 @@
-//! Clusters by name, clusters that a folder may reach, and no clusters at all.
+//! Clusters by name, clusters that a folder may reach, members of cluster sets, clusters with the wanted
+//! namespace, and no clusters at all.
 
 use std::collections::BTreeSet;
 
-use super::{Check, Code};
+use super::{Check, Code, Needs};
 use crate::decide::cluster_table::{Row, Table};
 use berth_base::model::Key;
-use berth_base::model::placement::Reach;
+use berth_base::model::placement::{ClusterSet, Reach};
 
 pub(super) struct Nowhere<'a>(pub(super) &'a str);
 
@@ -77,5 +78,62 @@ impl Check for Reachable<'_> {
 
     fn summary(&self, _code: Code) -> String {
         format!("{} may not place there", self.folder)
+    }
+}
+
+pub(super) struct InSets<'a> {
+    sets: &'a [ClusterSet],
+    members: Vec<Needs>,
+}
+
+impl<'a> InSets<'a> {
+    pub(super) fn new(table: &Table<'_>, sets: &'a [ClusterSet]) -> InSets<'a> {
+        let members = sets.iter().filter_map(|set| set.members.as_ref());
+        InSets { sets, members: members.map(|members| Needs::labels(table, members)).collect() }
+    }
+
+    fn names(&self) -> String {
+        self.sets.iter().map(|set| set.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl Check for InSets<'_> {
+    fn refuse(&self, row: Row) -> Option<Code> {
+        (!self.members.iter().any(|members| members.first_unmet(row).is_none())).then_some(0)
+    }
+
+    fn words(&self) -> String {
+        match self.sets.len() {
+            1 => format!("in the cluster set {}", self.names()),
+            _ => format!("in one of the cluster sets {}", self.names()),
+        }
+    }
+
+    fn summary(&self, _code: Code) -> String {
+        match self.sets.len() {
+            0 => "no cluster set may be used".to_owned(),
+            1 => format!("not in the cluster set {}", self.names()),
+            _ => format!("in none of the cluster sets {}", self.names()),
+        }
+    }
+}
+
+pub(super) struct HoldsNamespace<'a> {
+    pub(super) table: &'a Table<'a>,
+    pub(super) namespace: &'a str,
+}
+
+impl Check for HoldsNamespace<'_> {
+    fn refuse(&self, row: Row) -> Option<Code> {
+        let listed = self.table.cluster(row).namespaces.as_ref();
+        listed.is_some_and(|listed| !listed.contains(self.namespace)).then_some(0)
+    }
+
+    fn words(&self) -> String {
+        format!("has the namespace {}", self.namespace)
+    }
+
+    fn summary(&self, _code: Code) -> String {
+        format!("does not have the namespace {}", self.namespace)
     }
 }

@@ -3,14 +3,10 @@
 mod balancing;
 mod cache;
 mod dividing;
-mod evenly;
 mod expressions;
 mod following;
-mod in_turn;
 mod picking;
 mod properties;
 mod setup;
 mod spreading;
 mod sticky;
-mod tracing;
-mod uncertain;

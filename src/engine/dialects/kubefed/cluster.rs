@@ -1,7 +1,7 @@
 //! KubeFedCluster → cluster. Without a status the cluster counts as ready; with one, only a condition `Ready`
 //! that is `True` makes it ready.
 
-use crate::dialects::{Document, applier};
+use crate::dialects::{Document, clusters};
 use berth_base::meta::names::is_dns_subdomain;
 use berth_base::meta::{Metadata, open};
 use berth_base::model::Cluster;
@@ -30,7 +30,7 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
         name: name.into(),
         labels,
         standing,
-        applier: applier::read(scope, &root),
+        applier: clusters::read_applier(scope, &root),
         leaving: deleting,
         origins: vec![document.at.clone()],
         ..Cluster::default()

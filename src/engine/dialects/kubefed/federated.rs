@@ -1,28 +1,34 @@
 //! A Federated* object → one placement and one workload under the same key.
+//!
+//! `spec.template` becomes the object before overrides. Name, namespace and kind come from the Federated
+//! object and its type, whatever the template contains; apiVersion comes from the template if it has one.
+//! Finalizers, status and fields that only a server sets are left out. Unlike KubeFed, berth carries the
+//! template's annotations.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 
-use super::federated_object::FederatedObject;
 use super::kinds::FIELDS;
-use super::namespaces::{FederatedNamespace, Namespaces, Narrowing};
-use super::placement::Wanted;
-use super::preference::DIVIDED;
+use super::placement::{self, Wanted};
+use super::placement::{FederatedNamespace, Namespaces, Narrowing};
+use super::preference::{self, DIVIDED};
 use super::types::{FederatedType, Target};
-use super::{Context, division, lifecycle, placement, referenced_files, template};
+use super::{Context, lifecycle, referenced_files};
 use crate::dialects::{Document, Lowered};
-use berth_base::diag::Diagnostic;
-use berth_base::meta::{Metadata, open};
+use berth_base::diag::{Diagnostic, Pos};
+use berth_base::meta::{Metadata, SERVER_FIELDS, open};
 use berth_base::model::decision::Outcome;
 use berth_base::model::named::Named;
 use berth_base::model::placement::{Blocked, Filter, Follow, Rule, Wording};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::workload::ReplicasAt;
-use berth_base::model::{Condition, Key, Override, Placement, Pointer, Policy, Source, Template, Workload};
+use berth_base::model::{
+    Condition, Key, Object, ObjectId, Override, Placement, Pointer, Policy, Source, Template, Workload,
+};
 use berth_base::packed::{Packed, View};
-use berth_base::yaml::Scope;
+use berth_base::yaml::{Fields, Mark, Node, Scope};
 
 /// The labels of all copies.
 static FINAL_LABELS: LazyLock<Arc<BTreeMap<String, String>>> =
@@ -73,7 +79,7 @@ pub(super) fn read(
     let sync_annotations =
         lifecycle::annotations(scope, document, &metadata, context.planes.adopts(&metadata.namespace));
     let (Some(wanted), Some(content)) = (wanted, content) else { return };
-    let Some(object) = template::object(content.template, &metadata, target) else { return };
+    let Some(object) = object_of_template(content.template, &metadata, target) else { return };
     let template = Template {
         retained: lifecycle::retained(&object, &retains),
         object: Arc::new(object),
@@ -119,13 +125,13 @@ fn replicas_at(
     let preference = context.preferences.find(kind, &metadata.namespace, &metadata.name);
     let divides = matches!(source, Source::Own(policy) if policy.division.is_some());
     if let Some(preference) = preference.filter(|_| divides) {
-        division::warn_of_rivals(scope, preference, &document.key, overrides, retains);
+        preference::warn_of_rivals(scope, preference, &document.key, overrides, retains);
     }
     let (by, origin) = match preference {
         Some(preference) => (&preference.key, &preference.origin),
         None => (&document.key, &document.at),
     };
-    Some(ReplicasAt { path: Pointer::of(division::REPLICAS), by: by.clone(), origin: origin.clone() })
+    Some(ReplicasAt { path: Pointer::of(preference::REPLICAS), by: by.clone(), origin: origin.clone() })
 }
 
 fn check_namespace(scope: &Scope, metadata: &Metadata, target: &Target) -> bool {
@@ -151,11 +157,7 @@ fn warn_of_name(scope: &Scope, metadata: &Metadata) {
 }
 
 /// Returns the rule that narrows the objects in the namespace.
-fn narrowing_rule(
-    scope: &Scope,
-    spec: &berth_base::yaml::Fields<'_>,
-    wanted: Option<&Wanted>,
-) -> Option<Rule> {
+fn narrowing_rule(scope: &Scope, spec: &Fields<'_>, wanted: Option<&Wanted>) -> Option<Rule> {
     match wanted? {
         Wanted::Clusters(rule) => Some(rule.clone()),
         Wanted::Follow(_) => {
@@ -195,13 +197,13 @@ fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wan
     match wanted {
         Wanted::Follow(placement) if policy.blocked.is_none() => {
             let wanted = Wanted::Follow(placement.clone());
-            division::of(object, &wanted, &[]);
+            preference::division_of(object, &wanted, &[]);
             let placements = vec![placement];
             Source::Follows(Follow { placements, filters: policy.filters, condition: policy.condition })
         }
         wanted => {
             if policy.blocked.is_none() {
-                let division = division::of(object, &wanted, &policy.filters);
+                let division = preference::division_of(object, &wanted, &policy.filters);
                 policy.division = division.map(Box::new);
             }
             if let Wanted::Clusters(rule) = wanted {
@@ -251,7 +253,7 @@ fn unreadable(namespace: &Key) -> Blocked {
     }
 }
 
-pub(super) const NOT_FEDERATED: Wording = Named { name: "NamespaceNotFederated", function: not_federated };
+const NOT_FEDERATED: Wording = Named { name: "NamespaceNotFederated", function: not_federated };
 
 fn not_federated(_: &Outcome) -> Option<Condition> {
     let message = "the namespace has no FederatedNamespace of its name";
@@ -260,4 +262,94 @@ fn not_federated(_: &Outcome) -> Option<Condition> {
 
 fn propagation(reason: &str, message: String) -> Condition {
     Condition { kind: "Propagation".to_owned(), status: false, reason: reason.to_owned(), message }
+}
+
+/// A Federated object and its context.
+#[derive(Clone, Copy)]
+pub(super) struct FederatedObject<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) document: &'a Document,
+    pub(super) metadata: &'a Metadata,
+    pub(super) context: &'a Context,
+}
+
+/// A template as written, for objects of any name.
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    object: Map<String, Json>,
+    at: Pos,
+}
+
+/// Reads the field `template`.
+pub(super) fn read_template(fields: &mut Fields<'_>) -> Option<Written> {
+    let (scope, path) = (fields.scope(), fields.path_of("template"));
+    let node = fields.node("template");
+    let at = scope.pos(node.map_or(fields.at(), |node| node.at));
+    let object = match node {
+        None => Map::new(),
+        Some(node) => {
+            check_metadata(scope, node, &path)?;
+            match node.to_json() {
+                Json::Object(fields) => fields,
+                _ => Map::new(),
+            }
+        }
+    };
+    Some(Written { object, at })
+}
+
+/// Returns the object of a Federated object's template.
+fn object_of_template(written: Written, metadata: &Metadata, target: &Target) -> Option<Object> {
+    let Written { mut object, at } = written;
+    object.remove("status");
+    let api_version = match object.get("apiVersion").and_then(Json::as_str) {
+        Some(given) if !given.is_empty() => given.trim_start_matches('/').to_owned(),
+        _ => target.api_version(),
+    };
+    object.insert("apiVersion".to_owned(), api_version.into());
+    object.insert("kind".to_owned(), target.kind.clone().into());
+    let inner = object.remove("metadata").unwrap_or_default();
+    object.insert("metadata".to_owned(), member_metadata(inner, metadata, target));
+    let content = Json::Object(object);
+    let id = ObjectId::of(&content)?;
+    Some(Object { id, origin: at, content: Packed::of(&content) })
+}
+
+fn member_metadata(inner: Json, metadata: &Metadata, target: &Target) -> Json {
+    let mut fields = match inner {
+        Json::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    fields.remove("finalizers");
+    for key in SERVER_FIELDS {
+        fields.remove(key);
+    }
+    fields.insert("name".to_owned(), metadata.name.clone().into());
+    fields.remove("namespace");
+    if target.namespaced {
+        fields.insert("namespace".to_owned(), metadata.namespace.clone().into());
+    }
+    Json::Object(fields)
+}
+
+/// Reports parts that any member's API server would refuse, and parts that are left out.
+fn check_metadata(scope: &Scope, template: &Node, path: &str) -> Option<()> {
+    let mut fields = scope.fields(template, path)?;
+    fields.str("apiVersion");
+    fields.str("kind");
+    if let Some(mut metadata) = fields.fields("metadata") {
+        metadata.string_map("labels");
+        metadata.string_map("annotations");
+        let finalizers = metadata.list("finalizers").unwrap_or_default();
+        if !finalizers.is_empty() {
+            warn(scope, metadata.place_of("finalizers"), &metadata.path_of("finalizers"));
+        }
+    }
+    Some(())
+}
+
+fn warn(scope: &Scope, at: Mark, path: &str) {
+    let message = format!("{path} does not reach the members");
+    let hint = "set the finalizer in the member, where its controller removes it";
+    scope.report(Diagnostic::warning(scope.pos(at), message).hint(hint));
 }

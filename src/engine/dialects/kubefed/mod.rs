@@ -5,26 +5,22 @@
 
 mod cluster;
 mod config;
-mod division;
 mod federated;
-mod federated_object;
 mod kinds;
 mod lifecycle;
 pub mod make;
-mod namespaces;
 mod overrides;
 mod placement;
 mod preference;
 mod propagation;
 mod referenced_files;
-mod template;
 mod types;
 
-use super::document_reader::{Reader, Recall};
+use super::readings::{Reader, Recall};
 use super::{Dialect, Document, Input, Lowered, Shown};
 use config::Planes;
 use kinds::Role;
-use namespaces::Namespaces;
+use placement::Namespaces;
 use preference::Preferences;
 use referenced_files::Files;
 use types::Types;

@@ -11,7 +11,7 @@ use berth_base::diag::Diagnostic;
 use berth_base::meta::label_selector;
 use berth_base::model::{Action, Applies, Override, Pointer, Term, Verb};
 use berth_base::patch::{self, PatchRules};
-use berth_base::text::shared_values::SharedValues;
+use berth_base::text::SharedValues;
 use berth_base::yaml::{Fields, Mark, Scope};
 
 /// An operation that is missing is `replace`, which may add.

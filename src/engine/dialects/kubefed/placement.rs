@@ -2,14 +2,19 @@
 //! is not read then. An empty placement selects no cluster, an empty selector every one.
 //!
 //! berth's extension: `placementRef` names a placement of another system that picks the clusters.
+//!
+//! FederatedNamespaces as filters: an object in a namespace reaches only clusters that the namespace
+//! reaches.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value as Json;
+
+use super::config::Planes;
 use berth_base::diag::Severity;
 use berth_base::meta::label_selector;
-use berth_base::model::PlacementRef;
-use berth_base::model::Selector;
-use berth_base::model::placement::Rule;
+use berth_base::model::placement::{Filter, Rule};
+use berth_base::model::{Key, PlacementRef, Selector};
 use berth_base::yaml::{Fields, Form, Node, Scope, Value};
 
 /// The kinds that `placementRef` may name, and whether they are namespaced.
@@ -126,4 +131,67 @@ fn read_follow(mut fields: Fields<'_>, own: &str) -> Option<PlacementRef> {
     let namespace = if namespaced { own.to_owned() } else { String::new() };
     let (kind, name) = (kind?.to_owned(), name?.to_owned());
     Some(PlacementRef { kind, namespace, name, at })
+}
+
+/// The federated namespaces by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Namespaces(BTreeMap<String, FederatedNamespace>);
+
+/// A federated namespace and its placement.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct FederatedNamespace {
+    pub(super) key: Key,
+    /// `None` if its placement cannot be read.
+    pub(super) rule: Option<Rule>,
+    /// The placement as written.
+    pub(super) text: Json,
+    /// Its selector, even if a list of names replaces it.
+    pub(super) selector: Option<Selector>,
+}
+
+/// The effect of a namespace on the placements in it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Narrowing {
+    /// No effect: the object has no namespace, or its control plane handles only its own namespace.
+    None,
+    By {
+        filter: Filter,
+        text: Json,
+    },
+    NotFederated(Filter),
+    /// The FederatedNamespace exists but cannot be read.
+    Unreadable(Key),
+}
+
+impl Namespaces {
+    pub(super) fn insert(&mut self, name: &str, federated: FederatedNamespace) {
+        self.0.insert(name.to_owned(), federated);
+    }
+
+    /// Adds the namespaces of another collection.
+    pub(super) fn extend(&mut self, others: &Namespaces) {
+        self.0.extend(others.0.clone());
+    }
+
+    /// Returns the key of a federated namespace, and its selector if it has one.
+    pub(super) fn selector(&self, namespace: &str) -> Option<(&Key, Option<&Selector>)> {
+        self.0.get(namespace).map(|federated| (&federated.key, federated.selector.as_ref()))
+    }
+
+    pub(super) fn narrowing(&self, namespace: &str, planes: &Planes) -> Narrowing {
+        match self.0.get(namespace) {
+            Some(FederatedNamespace { key, rule: Some(rule), text, .. }) => Narrowing::By {
+                filter: Filter { rule: rule.clone(), by: Some(key.clone()) },
+                text: text.clone(),
+            },
+            Some(FederatedNamespace { key, rule: None, .. }) => Narrowing::Unreadable(key.clone()),
+            None if planes.is_namespaced(namespace) => Narrowing::None,
+            None => {
+                let reason = format!(
+                    "NamespaceNotFederated: there is no FederatedNamespace `{namespace}/{namespace}`"
+                );
+                Narrowing::NotFederated(Filter { rule: Rule::Nowhere(reason), by: None })
+            }
+        }
+    }
 }

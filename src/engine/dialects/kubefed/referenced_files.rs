@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::kinds::{OVERRIDE_LIST, TEMPLATE};
-use super::{overrides, template};
+use super::{federated, overrides};
 use crate::dialects::{Document, Lowered};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
 use berth_base::meta::open;
@@ -16,7 +16,7 @@ use berth_base::yaml::{Fields, Scope};
 /// The files' contents by namespace and name.
 #[derive(Debug, Default)]
 pub(super) struct Files {
-    templates: Named<template::Written>,
+    templates: Named<federated::Written>,
     overrides: Named<Vec<Override>>,
 }
 
@@ -33,7 +33,7 @@ struct File<T> {
 /// The content of a Federated object: its own, and that of the named files.
 #[derive(Debug)]
 pub(super) struct Content {
-    pub(super) template: template::Written,
+    pub(super) template: federated::Written,
     pub(super) overrides: Vec<Override>,
     /// A part of the content is not available now.
     pub(super) incomplete: bool,
@@ -65,7 +65,7 @@ pub(super) fn read(scope: &Scope, document: &Document, files: &mut Files) {
     let sound = || !scope.has_errors();
     if *document.key.kind == *TEMPLATE {
         fields.require("template");
-        let content = template::read(&mut fields);
+        let content = federated::read_template(&mut fields);
         fields.finish();
         let content = content.filter(|_| sound());
         files.templates.insert(place, File { content, at, named: AtomicBool::new(false) });
@@ -91,7 +91,7 @@ pub(super) fn content(
     files: &Files,
     lowered: &mut Lowered,
 ) -> Option<Content> {
-    let own = template::read(spec);
+    let own = federated::read_template(spec);
     let own_overrides = overrides::read(spec, document);
     let namespace = &*document.key.namespace;
     let template = TEMPLATE_REF.named(spec, namespace, &files.templates, lowered);

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::dialects::applier;
+use crate::dialects::clusters;
 use berth_base::meta;
 use berth_base::meta::names::{is_label_key, is_label_value};
 use berth_base::model::cluster::{Agent, Report, Standing};
@@ -27,7 +27,7 @@ pub fn read(scope: &Scope, root: &Node) -> Option<Cluster> {
         origins: vec![scope.pos(root.at)],
         labels: metadata.labels,
         leaving: metadata.deleting,
-        applier: applier::read(scope, root),
+        applier: clusters::read_applier(scope, root),
         ..Cluster::default()
     };
     if let Some(mut spec) = fields.required_fields("spec") {

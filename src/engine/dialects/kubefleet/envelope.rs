@@ -1,20 +1,20 @@
-//! `ClusterResourceEnvelope` and `ResourceEnvelope` → the objects inside.
+//! `ClusterResourceEnvelope` and `ResourceEnvelope` → the objects inside, also for access rules.
 //!
-//! An envelope is selected like any object. Members get its contents, not the envelope. The namespaced kind
-//! contains objects of its own namespace, the other kind cluster-scoped objects.
+//! An envelope is selected like any object. Members get its contents, not the envelope. The namespaced
+//! kind contains objects of its own namespace, the other kind cluster-scoped objects.
 
 use std::sync::Arc;
 
-use berth_base::meta;
-use berth_base::meta::Metadata;
+use super::kinds::{PLACEMENT_GROUP, Role, role};
+use crate::dialects::{CarriedObject, Document};
+use berth_base::meta::{self, Metadata};
 use berth_base::model::Object;
 use berth_base::model::object::ObjectId;
 use berth_base::model::selector::Labels;
 use berth_base::packed::Packed;
 use berth_base::yaml::fields::Scope;
-use berth_base::yaml::node::{Entry, Node};
-
-use super::kinds::PLACEMENT_GROUP;
+use berth_base::yaml::node::{Entry, Value};
+use berth_base::yaml::{self, Limits, Node};
 
 const MOST: usize = 50;
 
@@ -75,4 +75,33 @@ fn object(scope: &Scope, entry: &Entry, kind: &str, envelope: &Metadata) -> Opti
         return None;
     }
     Some(Object { id, origin: scope.pos(entry.value.at), content: Packed::of(&content) })
+}
+
+/// Returns the objects in an envelope, including an envelope of the old form.
+pub fn carried_objects(document: &Document) -> Vec<CarriedObject> {
+    let (key, root) = (&document.key, &document.open());
+    let mut found = Vec::new();
+    if role(&key.group, &key.kind) == Some(Role::Envelope) {
+        found.extend(data(root).filter_map(|node| CarriedObject::of(node, node.at)));
+    } else if *key.kind == *"ConfigMap" && key.group.is_empty() && is_marked(root) {
+        for node in data(root) {
+            let read = yaml::read(node.as_str().unwrap_or_default().as_bytes(), &Limits::of_a_part());
+            let objects = read.documents.iter();
+            found.extend(objects.filter_map(|document| CarriedObject::of(&document.root, node.at)));
+        }
+    }
+    found
+}
+
+fn is_marked(root: &Node) -> bool {
+    let mark = ["metadata", "annotations", "kubernetes-fleet.io/envelope-configmap"];
+    mark.iter().try_fold(root, |node, part| node.get(part)).and_then(Node::as_str) == Some("true")
+}
+
+fn data(root: &Node) -> impl Iterator<Item = &Node> {
+    let entries = match root.get("data").map(|node| &node.value) {
+        Some(Value::Map(entries)) => entries.as_slice(),
+        _ => &[],
+    };
+    entries.iter().map(|entry| &entry.value)
 }

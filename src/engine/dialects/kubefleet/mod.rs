@@ -3,22 +3,19 @@
 //! Documents are read one by one, then combined: selectors find their objects, overrides their workloads. A
 //! faulty document is reported and left out; it never stops the others.
 
-mod applying;
-mod carried_objects;
+mod annotations;
 mod cluster;
 mod common_mistakes;
 mod describe;
 mod disruption;
 mod envelope;
 mod hub_refusals;
-mod identity;
 mod kinds;
 mod make;
 mod next;
 mod overrides;
 mod placement;
 mod policy;
-mod replacement;
 mod select;
 mod staged_updates;
 mod strategy;
@@ -67,7 +64,7 @@ pub const DIALECT: Dialect = Dialect {
     cluster_scoped: kinds::CLUSTER_SCOPED,
     name_labels: &[next::ALIAS],
     access_role: kinds::access_role,
-    carried_objects: carried_objects::carried_objects,
+    carried_objects: envelope::carried_objects,
     switches: &[UNWRAP_CONFIG_MAPS],
     shown: Shown {
         short_names: kinds::SHORT_NAMES,
@@ -123,7 +120,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         read.staged.extend(one.staged.clone());
     }
     drop_rivals(&mut read, lowered);
-    identity::take_over(&mut read, lowered);
+    annotations::take_over(&mut read, lowered);
     take_staged_updates(input, &read, lowered);
     let mut workloads = place(input, &read, lowered);
     let keys: BTreeSet<Key> = read.placements.iter().map(|(_, spec)| spec.key.clone()).collect();
@@ -173,7 +170,7 @@ fn settle(scope: Scope, index: usize, lowered: &mut Lowered) -> bool {
 fn take_staged_updates(input: &Input<'_>, read: &Read, lowered: &mut Lowered) {
     let staged: Vec<&StagedUpdate> = read.staged.iter().map(|one| &**one).collect();
     let placements = read.placements.iter().map(|(_, spec)| &**spec);
-    lowered.diagnostics.extend(staged_updates::check(&input.documents, placements, &staged));
+    lowered.diagnostics.extend(staged_updates::check_references(&input.documents, placements, &staged));
     for one in staged {
         match one.clone() {
             StagedUpdate::Strategy(strategy) => lowered.stage_strategies.push(strategy),

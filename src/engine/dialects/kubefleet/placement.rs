@@ -11,8 +11,8 @@ use berth_base::yaml::fields::{Fields, Scope};
 use berth_base::yaml::node::Node;
 
 use super::kinds::FIELDS;
-use super::select::Selectors;
-use super::{policy, replacement, select, strategy};
+use super::select::{self, Selectors};
+use super::{annotations, policy, strategy};
 
 /// Longer names do not fit into the labels that KubeFleet makes of them.
 const LONGEST_NAME: usize = 63;
@@ -48,7 +48,7 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     let selectors = select::read(&mut spec, cluster_scoped);
     let namespace = (!cluster_scoped).then_some(metadata.namespace.as_str());
     let mut policy = policy::read(&mut spec, namespace);
-    replacement::read(scope, root, &mut policy);
+    annotations::read_replace_after(scope, root, &mut policy);
     let (sync_annotations, mut strategy) = strategy::read(&mut spec);
     if let Strategy::Rolling(rolling) = &mut strategy {
         rolling.wanted = policy.selection.wanted();

@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use berth_base::model::cluster::{AddOnScore, Cluster, Taint};
-use berth_base::model::cluster_view::{Method, View};
+use berth_base::model::cluster::{AddOnScore, Cluster, Method, Taint, View};
 use berth_base::model::quantity;
 use berth_base::model::selector::Labels;
 use berth_base::yaml::Node;

@@ -1,19 +1,23 @@
-//! ManagedCluster → cluster. As with a hub's controllers, the condition of an unavailable cluster gives it a
-//! taint.
+//! ManagedCluster → cluster. As with a hub's controllers, the condition of an unavailable cluster gives it
+//! a taint.
 //!
-//! A cluster with a missing or empty set label belongs to the set `default`.
+//! A cluster with a missing or empty set label belongs to the set `default`. Scores come from
+//! AddOnPlacementScores in the cluster's namespace. Also a new member → its ManagedCluster.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value as Json, json};
 
 use super::cel_view;
-use super::fields::{moment, open_named, taint_key};
+use super::fields::{moment, open_named, open_namespaced, taint_key};
+use super::kinds::CLUSTER;
 use super::sets::{DEFAULT_SET, SET_LABEL};
-use crate::dialects::{Document, applier};
+use crate::dialects::{ClusterKind, Document, NewCluster, clusters};
 use berth_base::diag::Diagnostic;
-use berth_base::model::cluster::{Report, Standing};
+use berth_base::model::cluster::{AddOnScore, Report, Standing};
 use berth_base::model::selector::Labels;
 use berth_base::model::status::TaintName;
-use berth_base::model::{Cluster, Effect, Quantity, Taint, Timestamp};
+use berth_base::model::{Cluster, ClusterStatus, Effect, Map, Quantity, Shared, Taint, Timestamp};
 use berth_base::yaml::node::Value;
 use berth_base::yaml::{Fields, Scope};
 
@@ -37,7 +41,7 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
         name: metadata.name.into(),
         labels: metadata.labels,
         leaving: metadata.deleting,
-        applier: applier::read(scope, &root),
+        applier: clusters::read_applier(scope, &root),
         origins: vec![document.at.clone()],
         taints_of_silence: vec![taint(UNREACHABLE, "", EFFECTS[0], None)],
         ..Cluster::default()
@@ -181,4 +185,66 @@ fn check_length(fields: &Fields<'_>, key: &str, text: &str, longest: usize) {
     if text.chars().count() > longest {
         fields.error_at(key, format!("{} has more than {longest} characters", fields.path_of(key)));
     }
+}
+
+pub(super) fn read_addon_score(
+    scope: &Scope,
+    document: &Document,
+    statuses: &mut Map<String, Shared<ClusterStatus>>,
+) {
+    let root = document.open();
+    let Some((mut fields, metadata)) = open_namespaced(scope, &root) else { return };
+    let status = statuses.or_default(&metadata.namespace);
+    let mut met = BTreeSet::new();
+    if let Some(mut fields) = fields.fields("status") {
+        let valid_until = moment(&mut fields, "validUntil");
+        for (index, mut score) in fields.each("scores").into_iter().enumerate() {
+            let name = score.required_str("name");
+            if let Some(name) = name.filter(|name| !met.insert(*name)) {
+                score.error_at("name", format!("{} repeats `{name}`", score.path_of("name")));
+            }
+            score.require("value");
+            let value = score.int_in("value", -100..=100);
+            score.finish();
+            if let (Some(name), Some(value)) = (name, value) {
+                let named = (metadata.name.clone(), name.to_owned());
+                status.scores.insert(named, AddOnScore { value, index, valid_until });
+            }
+        }
+        fields.accept(&["conditions"]);
+        fields.finish();
+    }
+    if met.is_empty() {
+        status.scores.insert((metadata.name, String::new()), AddOnScore::default());
+    }
+    fields.finish();
+}
+
+/// The marks that a ManagedCluster may have.
+pub(super) const CLUSTER_KIND: ClusterKind = ClusterKind {
+    group: CLUSTER,
+    kind: "ManagedCluster",
+    effects: &EFFECT_WORDS,
+    cordon: Some("NoSelectIfNew"),
+    dated: true,
+    in_default_set: true,
+    needs_endpoint: false,
+    document: new_cluster,
+};
+
+/// Makes the ManagedCluster of a member.
+fn new_cluster(new: &NewCluster) -> Json {
+    let mut document = json!({
+        "apiVersion": "cluster.open-cluster-management.io/v1",
+        "kind": "ManagedCluster",
+        "metadata": {"name": new.name},
+        "spec": {"hubAcceptsClient": true},
+    });
+    if let Some(endpoint) = &new.endpoint {
+        document["spec"]["managedClusterClientConfigs"] = json!([{"url": endpoint}]);
+    }
+    if !new.labels.is_empty() {
+        document["metadata"]["labels"] = json!(new.labels);
+    }
+    document
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use super::groups::{CLUSTER, WORK};
+use super::kinds::{CLUSTER, WORK};
 use crate::dialects::Described;
 use crate::dialects::described::condition_json;
 use berth_base::model::{Decision, Member, PlacementRef, Source};

@@ -1,11 +1,11 @@
-//! Open Cluster Management's kinds, with their roles and known versions.
+//! Open Cluster Management's API groups and kinds, with their roles and known versions.
 
-use super::groups::{ADD_ON, CLUSTER, WORK};
-use super::manifest_work;
+use serde_json::{Value as Json, json};
+
 use super::sets::SET_LABEL;
+use super::works;
 use crate::dialects::{AccessRole, Bearing, Claim, Document, PlacementFields, ReadKind, SetFields};
 use berth_base::model::{Cluster, Key};
-use serde_json::{Value as Json, json};
 
 pub(super) const KINDS: &[&str] = &[
     "ManagedCluster",
@@ -126,7 +126,7 @@ fn claim_one(document: &Document) -> Claim {
         // Scores are reports about the inventory: any placement may read them.
         Some(Role::Cluster | Role::Score) => return Claim::Inventory,
         Some(Role::Set | Role::Binding | Role::Placement) => return Claim::Policy,
-        Some(Role::SingleWork) if manifest_work::is_made(document) => return Claim::Bookkeeping,
+        Some(Role::SingleWork) if works::is_made(document) => return Claim::Bookkeeping,
         Some(Role::Work | Role::SingleWork) => return Claim::Workload,
         None => {}
     }
@@ -162,3 +162,7 @@ pub(super) fn is_newer(document: &Document) -> bool {
 fn row(document: &Document) -> Option<&'static (&'static str, &'static str, Role, &'static [&'static str])> {
     READ.iter().find(|(group, kind, _, _)| *document.key.group == **group && *document.key.kind == **kind)
 }
+
+pub(super) const CLUSTER: &str = "cluster.open-cluster-management.io";
+pub(super) const WORK: &str = "work.open-cluster-management.io";
+pub(super) const ADD_ON: &str = "addon.open-cluster-management.io";

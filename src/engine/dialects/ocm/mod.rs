@@ -3,32 +3,26 @@
 //! Sets and their bindings come first: they limit the clusters that a namespace's placements may pick. A
 //! placement that OCM would admit and then report as misconfigured, without any cluster, is an error here.
 
-mod addon_score;
-mod bindings;
 mod cel_view;
 mod cluster;
 mod describe;
 mod fields;
-mod groups;
 mod kinds;
-mod make;
-mod manifest_work;
 mod placement;
 mod rollout;
 mod sets;
 mod work_options;
-mod work_replica_set;
 
 #[cfg(test)]
 mod tests;
+mod works;
 
-use super::document_reader::{Reader, Recall};
+use super::readings::{Reader, Recall};
 use super::{Dialect, Document, Input, Lowered, Shown};
 pub(crate) use rollout::{duration, read as rollout_strategy};
 
-use bindings::Bindings;
 use kinds::Role;
-use sets::Sets;
+use sets::{Bindings, Sets};
 use work_options::Plurals;
 
 pub const DIALECT: Dialect = Dialect {
@@ -36,13 +30,13 @@ pub const DIALECT: Dialect = Dialect {
     claim: kinds::claim,
     lower,
     bearing: kinds::bearing,
-    groups: &[groups::CLUSTER, groups::WORK, groups::ADD_ON],
+    groups: &[kinds::CLUSTER, kinds::WORK, kinds::ADD_ON],
     kinds: kinds::KINDS,
     reads: kinds::reads,
-    cluster_kind: Some(&make::CLUSTER_KIND),
+    cluster_kind: Some(&cluster::CLUSTER_KIND),
     is_placement: kinds::is_placement,
     access_role: kinds::access_role,
-    carried_objects: work_replica_set::carried_objects,
+    carried_objects: works::carried_objects,
     shown: Shown {
         short_names: &[("mwrs", "ManifestWorkReplicaSet")],
         placement_fields: kinds::placement_fields,
@@ -65,14 +59,14 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let mut reader = Reader { input, lowered, is_newer: kinds::is_newer, refuses_nulls: true };
     reader.each(of(Role::Set), |scope, document, _| sets::read(scope, document, &mut context.sets));
     reader.each(of(Role::Binding), |scope, document, _| {
-        bindings::read(scope, document, &context.sets, &mut context.bindings);
+        sets::read_bindings(scope, document, &context.sets, &mut context.bindings);
     });
     reader.each_recalled(&Recall::alone("ManagedCluster"), of(Role::Cluster), |scope, document, lowered| {
         lowered.clusters.extend(cluster::read(scope, document).map(Into::into));
     });
     sets::warn_of_missing(&context.sets, reader.lowered);
     reader.each_recalled(&Recall::alone("score"), of(Role::Score), |scope, document, lowered| {
-        addon_score::read(scope, document, &mut lowered.statuses);
+        cluster::read_addon_score(scope, document, &mut lowered.statuses);
     });
     let read_against = (context.sets.clone(), context.bindings.clone());
     let context_number = input.contexts.number("OCM", read_against);
@@ -84,14 +78,14 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let context_number = input.contexts.number("OCM plurals", plurals.clone());
     let recall = Recall { context: context_number, ..Recall::alone("work") };
     reader.each_recalled(&recall, of(Role::Work), |scope, document, lowered| {
-        if let Some((placement, workload)) = work_replica_set::read(scope, document, &plurals) {
+        if let Some((placement, workload)) = works::read_work_replica_set(scope, document, &plurals) {
             lowered.placements.push(placement.into());
             lowered.workloads.push(workload.into());
         }
     });
     let recall = Recall { context: context_number, ..Recall::alone("ManifestWork") };
     reader.each_recalled(&recall, of(Role::SingleWork), |scope, document, lowered| {
-        if let Some((placement, workload)) = manifest_work::read(scope, document, &plurals) {
+        if let Some((placement, workload)) = works::read_manifest_work(scope, document, &plurals) {
             lowered.placements.push(placement.into());
             lowered.workloads.push(workload.into());
         }

@@ -1,7 +1,6 @@
 //! Tests of the pure gate: held workloads, published states, and the reasons.
 
 mod apart;
-mod deadlines;
 mod ledger;
 mod limit_checks;
 mod properties;

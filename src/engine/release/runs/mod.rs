@@ -19,10 +19,9 @@ use berth_base::model::staged::{Run, RunProgress, RunState, StageGate, StageProg
 use berth_base::model::{Decision, Fleet, Key, Timestamp};
 use berth_base::text::some_of;
 
-use super::labels::ClusterLabels;
 use super::staged::{self, StagedOrders};
-use super::stages::{Fault, plan};
-use super::turn::{Step, Turn};
+use super::stages::{ClusterLabels, Fault, plan};
+use super::strategies::{Step, Turn};
 
 /// Returns the runs that would begin now, the newest last.
 fn new_runs<'f>(fleet: &'f Fleet, workload: &Key, recorded: Option<&RunProgress>) -> Vec<&'f Run> {

@@ -1,7 +1,7 @@
 //! The run that drives a workload, and the clusters that it assigns.
 
 use super::*;
-use crate::release::turn::Version;
+use crate::release::strategies::Version;
 use berth_base::diag::Pos;
 use berth_base::model::release::Release;
 use berth_base::model::rollout::Amount;

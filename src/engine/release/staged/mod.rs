@@ -25,7 +25,7 @@ use berth_base::text::some_quoted;
 use jiff::SignedDuration;
 
 use super::stages::takes;
-use super::turn::{Failures, Step, Turn, Version};
+use super::strategies::{Failures, Step, Turn, Version};
 
 /// The seconds after which an unfinished cluster makes its stage stuck.
 const STUCK_AFTER: i64 = 300;

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{NOW, after};
-use crate::release::strategies;
-use crate::release::turn::{Step, Turn, Version};
+use crate::release::strategies::{self, Step, Turn, Version};
 use crate::release::{progressive, rolling};
 use berth_base::model::release::Health::{self, Applying, Failed, Progressing, Succeeded};
 use berth_base::model::rollout::{Amount, GroupRef, Pace, Rolling, Rollout, Strategy as RolloutStrategy};

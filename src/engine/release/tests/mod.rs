@@ -1,5 +1,4 @@
 mod orders;
-mod removals;
 mod simulation;
 mod staged;
 mod stories;

@@ -14,7 +14,7 @@ use berth_base::model::{
 };
 use serde_json::json;
 
-use crate::release::labels::ClusterLabels;
+use crate::release::stages::ClusterLabels;
 use crate::release::{self, ReleaseInputs, copies};
 use crate::render::{self, MemoryContents, Previous};
 use crate::state::{State, releases_file};

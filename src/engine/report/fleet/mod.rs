@@ -1,13 +1,10 @@
 //! The fleet's summary: members' reports compared with decisions and publications. Passes keep it, and an
 //! update makes only the lines again whose inputs changed.
 //!
-//! - [`lines`]: single lines, from their inputs. [`readers`]: the lines that depend on a cluster or an
-//!   object's path.
-//! - [`on_cluster`]: the workloads of one cluster.
+//! [`lines`] has single lines, from their inputs; the lines that depend on a cluster or an object's path; and
+//! the workloads of one cluster.
 
 mod lines;
-mod on_cluster;
-mod readers;
 #[cfg(test)]
 mod tests;
 
@@ -15,7 +12,6 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use self::readers::Readers;
 use crate::dialects::{DIALECTS, Detail, Placed, Reported};
 use berth_base::model::member::{Differing, Lacks, is_silent};
 use berth_base::model::release::Releases;
@@ -26,9 +22,9 @@ use berth_base::model::{
     Shared, Timestamp, path,
 };
 use berth_base::parallel;
+use lines::Readers;
 
-pub use lines::{ClusterLine, WorkloadLine};
-pub use on_cluster::PlacedLine;
+pub use lines::{ClusterLine, PlacedLine, WorkloadLine};
 
 /// Maximal number of workloads whose lines are made at once, to limit the members in memory.
 const AT_ONCE: usize = 512;

@@ -1,20 +1,23 @@
 //! Plain objects → Federated objects, and the type configs that they need.
 //!
-//! A pure function of objects and options, whatever the source of the objects. A fault affects only its own
-//! object.
+//! A pure function of objects and options, whatever the source of the objects. A fault affects only its
+//! own object. A generated document is read again: berth never generates a document that its own reader
+//! would refuse.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::options::Options;
-use super::resources::ApiResource;
-use super::types::{FederatedKind, federated_names, type_config};
-use super::{check, skip, template};
+use super::template;
+use super::types::{ApiResource, FederatedKind, KnownTypes, Resources, federated_names, type_config};
+use crate::dialects::kubefed::placement::Namespaces;
+use crate::dialects::kubefed::{Context, federated, types};
+use crate::dialects::{Document, Lowered, ParsedDocument};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::meta::names::{fault_of_name, is_dns_label};
 use berth_base::model::Key;
 use berth_base::model::object::{group_of, version_of};
+use berth_base::yaml::{Limits, Scope, emit, read};
 
 /// An object to federate, with its source.
 #[derive(Clone, Debug)]
@@ -52,7 +55,7 @@ pub fn federate(subjects: &[Subject], options: &Options) -> Federated {
 
 struct Work<'a> {
     options: &'a Options,
-    types: super::KnownTypes,
+    types: KnownTypes,
     configs: BTreeMap<String, Json>,
     namespaces: Vec<Made>,
     others: Vec<Made>,
@@ -139,7 +142,7 @@ impl<'a> Work<'a> {
         }
         let resource = self.resource(&api_version, &kind, !given.is_empty());
         let described = Key::new(&resource.group, &kind, &given, &name);
-        if let Some(reason) = skip::reason(object, &resource, self.options) {
+        if let Some(reason) = template::skip_reason(object, &resource, self.options) {
             let message = format!("{described} is not federated: {reason}");
             return self.found.push(Diagnostic::new(Severity::Note, at.clone(), message));
         }
@@ -162,7 +165,7 @@ impl<'a> Work<'a> {
         if !namespace.is_empty() {
             document["metadata"]["namespace"] = namespace.into();
         }
-        let faults = check::faults_of_object(&document, &federated);
+        let faults = faults_of_object(&document, &federated);
         if !faults.is_empty() {
             return self.report_faults(&described, at, &faults);
         }
@@ -211,7 +214,7 @@ impl<'a> Work<'a> {
             return None;
         }
         let config = type_config(&made);
-        let faults = check::faults_of_config(&config);
+        let faults = faults_of_config(&config);
         if !faults.is_empty() {
             self.report_faults(described, at, &faults);
             return None;
@@ -291,4 +294,85 @@ impl<'a> Work<'a> {
             self.configs.into_iter().map(config).chain(self.namespaces).chain(self.others).collect();
         Federated { documents, diagnostics: self.found }
     }
+}
+
+/// The placement of Federated objects.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Where {
+    /// To every cluster, as with KubeFed's own command.
+    #[default]
+    Everywhere,
+    Clusters(Vec<String>),
+    /// A label selector in its JSON form.
+    Selector(Json),
+}
+
+impl Where {
+    pub fn placement(&self) -> Json {
+        match self {
+            Where::Everywhere => json!({"clusterSelector": {"matchLabels": {}}}),
+            Where::Clusters(names) => {
+                json!({"clusters": names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()})
+            }
+            Where::Selector(selector) => json!({"clusterSelector": selector}),
+        }
+    }
+}
+
+/// The options of `federate`.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub placement: Where,
+    /// The namespace of namespaced objects that name none; with `contents`, the namespace to federate.
+    pub namespace: Option<String>,
+    /// Only the namespaces and their objects.
+    pub contents: bool,
+    /// Types to skip: by short name, kind, plural, plural with group, or whole group.
+    pub skip_api_resources: BTreeSet<String>,
+    /// Make type configs for types without a Federated kind.
+    pub enable_types: bool,
+    pub types: KnownTypes,
+    pub resources: Resources,
+    /// Namespaces that are already federated elsewhere.
+    pub federated_namespaces: BTreeSet<String>,
+}
+
+/// Returns the faults of a generated type config.
+fn faults_of_config(config: &Json) -> Vec<String> {
+    let mut found = types::Types::default();
+    faults(config, |scope, document| types::read(scope, document, &mut found))
+}
+
+/// Returns the faults of a generated Federated object.
+fn faults_of_object(object: &Json, federated: &FederatedKind) -> Vec<String> {
+    let mut context = Context::default();
+    let mut all = faults(&type_config(federated), |scope, document| {
+        types::read(scope, document, &mut context.types);
+    });
+    all.extend(faults(object, |scope, document| {
+        federated::read(scope, document, &context, &mut Namespaces::default(), &mut Lowered::default());
+    }));
+    all
+}
+
+fn faults(document: &Json, look: impl FnOnce(&Scope, &Document)) -> Vec<String> {
+    let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
+    let (api_version, kind) = (text(&document["apiVersion"]), text(&document["kind"]));
+    let metadata = &document["metadata"];
+    let key =
+        Key::new(group_of(&api_version), &kind, &text(&metadata["namespace"]), &text(&metadata["name"]));
+    let written = read(emit(document).as_bytes(), &Limits::default());
+    let mut all: Vec<String> = written
+        .faults
+        .into_iter()
+        .filter(|fault| fault.severity == Severity::Error)
+        .map(|fault| fault.message.to_string())
+        .collect();
+    let Some(root) = written.documents.into_iter().next().map(|one| one.root) else { return all };
+    let at = Pos { file: "".into(), line: root.at.line, column: root.at.column };
+    let scope = Scope::new(at.file.clone(), Severity::Warning);
+    let version = version_of(&api_version).to_owned();
+    look(&scope, &ParsedDocument { readings: None, key, version, at, root: root.pack() }.into());
+    all.extend(scope.into_diagnostics().errors().map(|one| one.message.clone()));
+    all
 }

@@ -1,34 +1,61 @@
 //! Makes KubeFed's documents, as its command line did, for `berth federate`, `join` and `enable`.
 //!
-//! - [`federate`]: plain objects → Federated objects. `template`: an object → its template. `skip`: objects
-//!   that are left out, with the reason. `check`: faults that the reader would report.
+//! - [`federate`]: plain objects → Federated objects, with their options and the faults that the reader would
+//!   report. `template`: an object → its template, or the reason why it is left out.
 //! - [`ApiResource`]: a type by its several names. [`KnownTypes`]: the types with a Federated kind.
-//! - `cluster`: a new member → its KubeFedCluster.
+//! - `new_cluster`: a new member → its KubeFedCluster.
 
-mod check;
-mod cluster;
 mod federate;
-mod options;
-mod resources;
-mod skip;
 mod template;
-#[cfg(test)]
-mod tests;
 mod types;
 
-pub(super) use cluster::CLUSTER_KIND;
-pub use federate::{Federated, Made, Subject, federate};
-pub use options::{Options, Where};
-pub use resources::{ApiResource, Resources, plural_of};
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Value as Json, json};
+
+use crate::dialects::{ClusterKind, NewCluster};
+
+pub use federate::{Federated, Made, Options, Subject, Where, federate};
 pub use types::{
-    FederatedKind, KnownTypes, TYPE_CONFIG_KIND, federated_names, read_type_config, type_config,
+    ApiResource, FederatedKind, KnownTypes, Resources, TYPE_CONFIG_KIND, federated_names, plural_of,
+    read_type_config, type_config,
 };
 
 /// The namespace of KubeFed's own objects.
-pub(crate) const SYSTEM_NAMESPACE: &str = super::config::DEFAULT_NAMESPACE;
+const SYSTEM_NAMESPACE: &str = super::config::DEFAULT_NAMESPACE;
 
 /// The group of FederatedTypeConfigs.
 pub const TYPE_CONFIG_GROUP: &str = super::kinds::CORE;
 
 /// The annotation that lets members keep the objects of a removed Federated object.
 pub const ORPHAN: &str = super::lifecycle::ORPHAN;
+
+/// The marks that a KubeFedCluster may have: only labels.
+pub(super) const CLUSTER_KIND: ClusterKind = ClusterKind {
+    group: "core.kubefed.io",
+    kind: "KubeFedCluster",
+    effects: &[],
+    cordon: None,
+    dated: false,
+    in_default_set: false,
+    needs_endpoint: true,
+    document: new_cluster,
+};
+
+/// Makes the KubeFedCluster of a member.
+fn new_cluster(new: &NewCluster) -> Json {
+    let mut document = json!({
+        "apiVersion": "core.kubefed.io/v1beta1",
+        "kind": "KubeFedCluster",
+        "metadata": {"name": new.name, "namespace": SYSTEM_NAMESPACE},
+        "spec": {"secretRef": {"name": new.account.as_ref().unwrap_or(&new.name)}},
+    });
+    if let Some(endpoint) = &new.endpoint {
+        document["spec"]["apiEndpoint"] = endpoint.clone().into();
+    }
+    if !new.labels.is_empty() {
+        document["metadata"]["labels"] = json!(new.labels);
+    }
+    document
+}

@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::read::{OverrideSpec, PlacementName, Target};
+use super::{OverrideSpec, PlacementName, Target};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::model::object::{ObjectId, version_of};
 use berth_base::model::{Applies, Key, Override, Shared, Template, Workload};

@@ -1,14 +1,12 @@
-//! `spec.policy` → the engine's [`Policy`].
+//! `spec.policy` → the engine's [`Policy`], and the condition `Scheduled` in KubeFleet's words.
 //!
 //! `PickAll` picks every cluster that passes, `PickN` the best N, `PickFixed` the named ones. Fields of
-//! another type are refused, because KubeFleet would ignore them.
+//! another type are refused, because KubeFleet would ignore them. `tolerations` have KubeFleet's rules:
+//! `Equal` by default, `NoSchedule` or any effect.
 
 mod affinity;
-mod condition;
 mod property;
-mod spread;
 mod text;
-mod tolerations;
 
 #[cfg(test)]
 mod tests;
@@ -19,21 +17,20 @@ use serde_json::Value as Json;
 
 use affinity::Affinity;
 use berth_base::diag::Diagnostic;
-use berth_base::meta::names::is_dns_subdomain;
+use berth_base::meta::names::{is_dns_subdomain, is_label_key, is_label_value};
+use berth_base::model::decision::Outcome;
+use berth_base::model::named::Named;
 use berth_base::model::placement::{
     AgentLimits, Blocked, Filter, Preference, Ranking, Retention, Rule, ScoreRule, Scorer, Selection,
-    SpreadConstraint, Toleration,
+    SpreadConstraint, Toleration, Wording,
 };
 use berth_base::model::{Condition, Policy};
 use berth_base::packed::Packed;
 use berth_base::yaml::fields::Fields;
 
 pub use affinity::check_terms;
-pub(super) use condition::picked_all;
-pub use condition::{PICK_ALL, PICK_N, invalid_selectors};
 pub use property::{comparison, measure};
 pub use text::{NORMAL_FORM, normal_form};
-pub use tolerations::read as tolerations;
 
 /// An older heartbeat, or a longer time of bad health, makes a cluster ineligible.
 const LIMITS: AgentLimits = AgentLimits { heartbeat_seconds: 300, unhealthy_seconds: 300 };
@@ -63,8 +60,8 @@ pub fn read(spec: &mut Fields<'_>, namespace: Option<&str>) -> Policy {
     let number = fields.int_in("numberOfClusters", 0..=i64::from(i32::MAX));
     let parts = Parts {
         affinity: affinity::read(&mut fields),
-        constraints: spread::read(&mut fields),
-        tolerations: tolerations::read(&mut fields, MOST_TOLERATIONS),
+        constraints: read_spread_constraints(&mut fields),
+        tolerations: tolerations(&mut fields, MOST_TOLERATIONS),
     };
     refuse_foreign_fields(&mut fields, kind);
     let policy = match kind {
@@ -233,12 +230,126 @@ pub fn names(fields: &mut Fields<'_>) -> BTreeSet<String> {
 /// Returns a policy of named clusters, for which only eligibility counts. Without any name KubeFleet's
 /// scheduler does nothing, so earlier picks stay.
 pub fn policy(names: BTreeSet<String>, text: Json) -> Policy {
-    let nothing = names.is_empty().then(condition::no_names);
+    let nothing = names.is_empty().then(no_names);
     Policy {
         filters: vec![plain(Rule::Eligible(LIMITS))],
         selection: Selection::Exactly(names),
-        condition: condition::PICK_FIXED,
+        condition: PICK_FIXED,
         blocked: nothing.map(|condition| Blocked { condition, keep_earlier: true }),
         ..base(text)
     }
+}
+
+/// Reads the field `tolerations`, with at most `most` entries.
+pub fn tolerations(policy: &mut Fields<'_>, most: usize) -> Vec<Toleration> {
+    if policy.list("tolerations").is_some_and(|list| list.len() > most) {
+        let message = format!("{} must not have more than {most} entries", policy.path_of("tolerations"));
+        policy.error_at("tolerations", message);
+    }
+    let mut tolerations: Vec<Toleration> = Vec::new();
+    for fields in policy.each("tolerations") {
+        let (scope, at, path) = (fields.scope(), fields.at(), fields.path().to_owned());
+        let toleration = toleration(fields);
+        if tolerations.contains(&toleration) {
+            scope.error(at, format!("{path} repeats an earlier toleration"));
+        }
+        tolerations.push(toleration);
+    }
+    tolerations
+}
+
+fn toleration(mut fields: Fields<'_>) -> Toleration {
+    let key = fields.str("key").filter(|key| !key.is_empty());
+    let operator = match fields.node("operator") {
+        None => Some("Equal"),
+        Some(_) => fields.choice("operator", &["Equal", "Exists"]),
+    };
+    let value = fields.str("value").unwrap_or_default();
+    let effect = fields.choice("effect", &["NoSchedule"]);
+    if let Some(key) = key.filter(|key| !is_label_key(key)) {
+        fields.error_at("key", format!("{}: `{key}` is not a valid taint key", fields.path_of("key")));
+    }
+    if !is_label_value(value) {
+        fields
+            .error_at("value", format!("{}: `{value}` is not a valid taint value", fields.path_of("value")));
+    }
+    if operator == Some("Exists") && !value.is_empty() {
+        fields.error_at("value", format!("{} does not go with operator Exists", fields.path_of("value")));
+    }
+    if operator == Some("Equal") && key.is_none() {
+        let message = format!("{} is required with operator Equal", fields.path_of("key"));
+        fields.error_at("key", message);
+    }
+    fields.finish();
+    Toleration {
+        key: key.map(str::to_owned),
+        value: (operator != Some("Exists")).then(|| value.to_owned()),
+        effect: effect.map(str::to_owned),
+        seconds: None,
+    }
+}
+
+pub fn read_spread_constraints(policy: &mut Fields<'_>) -> Vec<SpreadConstraint> {
+    policy.each("topologySpreadConstraints").into_iter().map(spread_constraint).collect()
+}
+
+fn spread_constraint(mut fields: Fields<'_>) -> SpreadConstraint {
+    let max_skew = fields.int_in("maxSkew", 1..=i64::from(i32::MAX)).unwrap_or(1);
+    let key = fields.required_str("topologyKey").unwrap_or_default().to_owned();
+    let unsatisfiable = fields.choice("whenUnsatisfiable", &["DoNotSchedule", "ScheduleAnyway"]);
+    fields.finish();
+    SpreadConstraint { key, max_skew, required: unsatisfiable != Some("ScheduleAnyway") }
+}
+
+const FULFILLED: &str = "SchedulingPolicyFulfilled";
+const UNFULFILLED: &str = "SchedulingPolicyUnfulfilled";
+
+pub const PICK_ALL: Wording = Named { name: "KubeFleet's PickAll", function: pick_all_condition };
+pub const PICK_N: Wording = Named { name: "KubeFleet's PickN", function: pick_n_condition };
+pub const PICK_FIXED: Wording = Named { name: "KubeFleet's PickFixed", function: pick_fixed_condition };
+
+/// Returns the condition of `PickAll`, which has no target number and is always fulfilled.
+fn pick_all_condition(outcome: &Outcome) -> Option<Condition> {
+    scheduled(true, FULFILLED, picked_all(outcome))
+}
+
+/// Returns the message of a policy without a target number.
+pub(super) fn picked_all(outcome: &Outcome) -> String {
+    match outcome.picked {
+        0 => "no cluster matches the policy".to_owned(),
+        picked => format!("picked every matching cluster: {picked}"),
+    }
+}
+
+fn pick_n_condition(outcome: &Outcome) -> Option<Condition> {
+    let wanted = outcome.wanted.unwrap_or(0);
+    let enough = outcome.picked >= wanted;
+    let message = format!("found {} of the {wanted} requested clusters", outcome.picked);
+    scheduled(enough, if enough { FULFILLED } else { UNFULFILLED }, message)
+}
+
+fn pick_fixed_condition(outcome: &Outcome) -> Option<Condition> {
+    if outcome.unmet.is_empty() {
+        return scheduled(true, FULFILLED, "all clusters named are in the fleet and eligible".to_owned());
+    }
+    let message = format!("not in the fleet or not eligible: {}", outcome.unmet.join(", "));
+    scheduled(false, UNFULFILLED, message)
+}
+
+/// Returns the condition of selectors for forbidden objects; nothing moves until they are corrected.
+pub fn invalid_selectors(message: String) -> Condition {
+    condition(false, "InvalidResourceSelectors", message)
+}
+
+fn scheduled(status: bool, reason: &str, message: String) -> Option<Condition> {
+    Some(condition(status, reason, message))
+}
+
+fn condition(status: bool, reason: &str, message: String) -> Condition {
+    Condition { kind: "Scheduled".to_owned(), status, reason: reason.to_owned(), message }
+}
+
+/// Returns the condition of `PickFixed` without a name.
+fn no_names() -> Condition {
+    condition(false, "SchedulePending", "no cluster is named".to_owned())
 }

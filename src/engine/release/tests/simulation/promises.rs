@@ -7,9 +7,8 @@ use berth_base::model::rollout::{Pace, Strategy};
 use berth_base::model::{Key, Timestamp};
 
 use super::super::world::{key, other_key};
-use super::members::Habit;
 use super::orders::Relation;
-use super::{BAD, Simulation};
+use super::{BAD, Habit, Simulation};
 use crate::release::copies;
 
 /// A workload before a pass.

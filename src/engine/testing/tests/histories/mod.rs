@@ -4,11 +4,10 @@
 //!
 //! Each history is made from its number alone. `BERTH_HISTORIES=200000 BERTH_HISTORY=1 cargo test --profile
 //! demo -p berth-engine histories` runs this many, beginning with that number. [`fleet`]: the people's fleet.
-//! [`pass`]: the hub. [`promises`]: the checks in each pass. [`plans`]: the effects of a plan come true.
+//! [`pass`]: the hub. [`promises`]: the checks in each pass; the effects of a plan come true.
 
 mod fleet;
 mod pass;
-mod plans;
 mod promises;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -285,7 +284,7 @@ impl History {
             last = self.settle();
         }
         self.come_to_rest();
-        plans::come_true(self);
+        promises::come_true(self);
     }
 
     /// Makes members healthy, gives approvals and ends orders, so that the fleet reaches its desired state.

@@ -13,7 +13,7 @@ use crate::hypothetical;
 use crate::load::{self, FileCache, Loaded};
 use crate::pipeline::{Built, Inputs, PipelineCache};
 use crate::state::ledger::Cause;
-use crate::state::{Comparison, State, ledger_file};
+use crate::state::{Comparison, State, ledger};
 use crate::testing::past_state;
 
 /// The caches of a daemon.
@@ -124,8 +124,8 @@ pub(super) fn at_once(fleet: &Fleet) -> Fleet {
 pub(super) fn published(state: &State) -> State {
     let mut state = state.clone();
     state.folders.retain(|_, folder| !folder.is_empty());
-    let text = ledger_file::write(&state.ledger);
-    let read = ledger_file::read(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let text = ledger::write_ledger(&state.ledger);
+    let read = ledger::read_ledger(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}"));
     assert!(read == *state.ledger, "a ledger reads back as another one:\n{text}");
     state
 }

@@ -1,3 +1,0 @@
-//! Open Cluster Management's objects: single faults and warnings, and whole fleets.
-
-mod reading;
