@@ -479,8 +479,8 @@ const NAME_A_SYSTEM: &[(&str, &[&str])] = &[
         &[
             "cli/commands/run/hub_cluster/worker.rs",
             "engine/hub_objects/decisions.rs",
-            "engine/hub_objects/profiles.rs",
             "engine/hub_objects/mod.rs",
+            "engine/hub_objects/profiles.rs",
         ],
     ),
     ("marks that a hub's agent left on objects", &["member/sync/strategy.rs"]),

@@ -122,18 +122,16 @@ pub fn parse_selector(text: &str) -> Result<Json, String> {
     let (mut labels, mut expressions) = (Map::new(), Vec::new());
     for part in parts(text)? {
         match requirement(part.trim())? {
-            WrittenRequirement::Label(key, value) => {
+            Written::Label(key, value) => {
                 let before = labels.insert(key.to_owned(), value.into());
                 if before.is_some_and(|before| before != *value) {
                     return Err(format!("`{key}` cannot have two values at once"));
                 }
             }
-            WrittenRequirement::Expression(key, operator, values) => {
-                expressions.push(match values.is_empty() {
-                    true => json!({"key": key, "operator": operator}),
-                    false => json!({"key": key, "operator": operator, "values": values}),
-                })
-            }
+            Written::Expression(key, operator, values) => expressions.push(match values.is_empty() {
+                true => json!({"key": key, "operator": operator}),
+                false => json!({"key": key, "operator": operator, "values": values}),
+            }),
         }
     }
     let mut selector = Map::new();
@@ -169,7 +167,7 @@ pub fn parse_requirements(text: &str) -> Result<Selector, String> {
     Ok(Selector { requirements: labels.chain(expressions).collect() })
 }
 
-enum WrittenRequirement<'a> {
+enum Written<'a> {
     Label(&'a str, &'a str),
     Expression(&'a str, &'static str, Vec<&'a str>),
 }
@@ -196,12 +194,12 @@ fn parts(text: &str) -> Result<Vec<&str>, String> {
     Ok(found)
 }
 
-fn requirement(part: &str) -> Result<WrittenRequirement<'_>, String> {
+fn requirement(part: &str) -> Result<Written<'_>, String> {
     if part.is_empty() {
         return Err("a part of the selector is empty; write `key=value`".to_owned());
     }
     if let Some(rest) = part.strip_prefix('!') {
-        return Ok(WrittenRequirement::Expression(key(rest)?, "DoesNotExist", Vec::new()));
+        return Ok(Written::Expression(key(rest)?, "DoesNotExist", Vec::new()));
     }
     if let Some((before, list)) = part.split_once('(') {
         let list = list.trim_end().strip_suffix(')').ok_or_else(|| {
@@ -220,15 +218,15 @@ fn requirement(part: &str) -> Result<WrittenRequirement<'_>, String> {
             }
         };
         let values = list.split(',').map(value).collect::<Result<Vec<_>, _>>()?;
-        return Ok(WrittenRequirement::Expression(key(before)?, operator, values));
+        return Ok(Written::Expression(key(before)?, operator, values));
     }
     if let Some((before, after)) = part.split_once("!=") {
-        return Ok(WrittenRequirement::Expression(key(before)?, "NotIn", vec![value(after)?]));
+        return Ok(Written::Expression(key(before)?, "NotIn", vec![value(after)?]));
     }
     if let Some((before, after)) = part.split_once("==").or_else(|| part.split_once('=')) {
-        return Ok(WrittenRequirement::Label(key(before)?, value(after)?));
+        return Ok(Written::Label(key(before)?, value(after)?));
     }
-    Ok(WrittenRequirement::Expression(key(part)?, "Exists", Vec::new()))
+    Ok(Written::Expression(key(part)?, "Exists", Vec::new()))
 }
 
 fn key(text: &str) -> Result<&str, String> {

@@ -16,6 +16,7 @@ use berth_base::model::{
 };
 use berth_base::patch::sops;
 
+/// Lists the fields that the member's own object keeps.
 pub(super) use berth_base::model::annotation::RETAIN;
 
 /// Returns the patched object with final labels, annotations and its owner's name; the error is the reason
@@ -103,8 +104,6 @@ fn merge(
     }
     Ok(())
 }
-
-/// Lists the fields that the member's own object keeps.
 
 /// Returns the cluster's overrides, with the number of replicas if one was decided.
 pub(super) fn with_replicas<'a>(
