@@ -95,7 +95,7 @@ const MAY_USE: &[(&str, Modules)] = &[
         "member",
         &[
             ("live", &[]),
-            ("apply", &["live"]),
+            ("installer", &["live"]),
             ("cluster_events", &["live"]),
             ("cluster_lease", &["live"]),
             ("cluster_objects", &["live"]),
