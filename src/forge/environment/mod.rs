@@ -1,7 +1,8 @@
 //! Finds the pull request of a CI run in its variables.
 //!
-//! [`actions`] reads the variables of GitHub, Gitea and Forgejo, this file those of GitLab, and a repository named by flags. A flag's value overrides
-//! the found one. This module uses neither the process's own environment nor files nor the network.
+//! [`actions`] reads the variables of GitHub, Gitea and Forgejo, this file those of GitLab, and a repository named
+//! by flags. A flag's value overrides the found one. This module uses neither the process's own environment nor
+//! files nor the network.
 
 mod actions;
 mod error;

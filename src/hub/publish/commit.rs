@@ -1,8 +1,8 @@
 //! Commits the next state to the rendered branch, unless it equals the current one.
 //!
-//! A rendered branch may begin with an imported state instead of decisions. Its first commit has no parent and names no source; its trailer `Berth-Import` names its origin. It cannot be computed again, so
-//! a proof must trust it. A proof does so if [`Refs::root`], which is written once, or the caller names exactly this
-//! commit.
+//! A rendered branch may begin with an imported state instead of decisions. Its first commit has no parent and
+//! names no source; its trailer `Berth-Import` names its origin. It cannot be computed again, so a proof must trust
+//! it. A proof does so if [`Refs::root`], which is written once, or the caller names exactly this commit.
 
 use super::error::PublishError;
 use super::own_files::remember;

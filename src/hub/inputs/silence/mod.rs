@@ -7,8 +7,9 @@
 //!   further member falls silent, and earlier silences are frozen: what has not moved stays. When most members are
 //!   back, every other one has a full grace again.
 //!
-//! The daemon remembers its members' reports: when each arrived, and since when it could fetch them. Times are those of the daemon's own clock, so that a member whose clock is wrong is judged like any other. A
-//! daemon that starts knows nothing: every member gets a full grace before it counts as silent.
+//! The daemon remembers its members' reports: when each arrived, and since when it could fetch them. Times are
+//! those of the daemon's own clock, so that a member whose clock is wrong is judged like any other. A daemon that
+//! starts knows nothing: every member gets a full grace before it counts as silent.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! A Kubernetes cluster as the backend: server-side apply, with an ApplySet of berth's objects.
 //!
 //! - `session` holds all knowledge of a cluster, and of one object's state in the present sync.
-//! - Requests: [`access`](crate::live::access) connects, `connection` holds the settings, the client and the served kinds,
-//!   `api_client` sends, `failure` explains errors, `kinds` knows the server's kinds.
+//! - Requests: [`access`](crate::live::access) connects, `connection` holds the settings, the client and the served
+//!   kinds, `api_client` sends, `failure` explains errors, `kinds` knows the server's kinds.
 //! - Ownership: `identity` names berth in the cluster; `managed_fields`, `handover`, `field_paths` and
 //!   `unmanaged_fields` read and change the owners of fields; `stored_shape` is a server's form of an object.
 //! - Reading: `watching` follows the owned objects; `survey` reads them, `compare` judges them, and `dry_run` tries
