@@ -6,8 +6,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::{VerifyArgs, details, exit_of, proof_text};
-use crate::commands::verify;
+use super::{VerifyArgs, details, exit_of, proof_text, read_key};
 use crate::flags::registry::RegistryArgs;
 use crate::flags::signing::origin;
 use crate::output::results::{Format, ResultKind};
@@ -80,7 +79,7 @@ impl ProvenArtifact {
         branch: RenderedBranch<'_>,
         ui: &Ui,
     ) -> Result<ProvenArtifact, CommandError> {
-        let keys = args.key.iter().map(|file| verify::read_key(file)).collect::<Result<Vec<_>, _>>()?;
+        let keys = args.key.iter().map(|file| read_key(file)).collect::<Result<Vec<_>, _>>()?;
         let registry = args.registry.registry(&reference.registry.to_string())?;
         let repository = registry.repository_named(&reference.repository);
         let digest = digest_of(reference, &repository)?;

@@ -360,7 +360,7 @@ pub(crate) fn cmd_public_key(args: &PublicKeyArgs, ui: &Ui) -> Outcome {
 }
 
 /// Reads the public part of a key, in any form.
-pub(crate) fn read_key(file: &Path) -> Result<PublicKey, CommandError> {
+fn read_key(file: &Path) -> Result<PublicKey, CommandError> {
     let unusable = |why: &str| {
         let message = format!("the key `{}` cannot be read: {why}", file.display());
         CommandError::usage(message)
