@@ -223,7 +223,7 @@ fn an_external_rollout_holds_content_and_removals_until_somebody_lets_them_out()
     repo.commit("a change of what is rolled out by somebody else");
     let ran = repo.publish();
     assert!(
-        ran.err.contains("rolls out by staged update runs") && ran.err.contains("keeps its copy"),
+        ran.err.contains("rolls out only by staged update runs") && ran.err.contains("none can proceed"),
         "{}",
         ran.err
     );
