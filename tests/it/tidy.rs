@@ -49,6 +49,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("gate", &["release", "state"]),
             ("hub_objects", &["dialects"]),
             ("pipeline", &["decide", "load", "policy_tests", "release", "render", "state"]),
+            ("rollouts", &["dialects", "pipeline", "release", "state"]),
             ("hypothetical", &["gate", "load", "pipeline", "state"]),
         ],
     ),

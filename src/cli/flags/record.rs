@@ -9,6 +9,7 @@ use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use berth_base::model::Timestamp;
 use berth_engine::pipeline::Built;
+use berth_engine::rollouts::Sources;
 use berth_engine::state::State;
 use berth_git::{CommitId, GitContents, Repo};
 use berth_hub::inputs::gate_inputs::rules_of;
@@ -87,6 +88,10 @@ impl Record {
         let built = located.build(now, ui)?;
         let current = located.state.current.map(|current| current.state).unwrap_or_default();
         Ok(Record { current, built, now })
+    }
+
+    pub fn rollout_sources(&self) -> Sources<'_> {
+        Sources { current: &self.current, built: &self.built, now: self.now }
     }
 }
 

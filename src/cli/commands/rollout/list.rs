@@ -1,12 +1,10 @@
 //! `berth rollout list` and `berth rollout show`: the progress of rollouts, and the reasons why they wait.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::standing::{ClusterLine, WorkloadForm, WorkloadLine, or_dash};
+use super::standing::{WorkloadForm, cluster_row, or_dash, workload_row};
 use crate::flags::names;
 use crate::flags::names::find;
 use crate::flags::record::{Record, RecordArgs};
@@ -14,8 +12,9 @@ use crate::output::results::{Format, ResultKind};
 use crate::output::table::table;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
-use berth_base::model::{Key, Timestamp};
+use berth_base::model::Timestamp;
 use berth_base::text::counted;
+use berth_engine::rollouts::WorkloadRollout;
 
 /// Show the rollouts of all workloads
 ///
@@ -50,13 +49,11 @@ struct RolloutList<'a> {
 
 pub(crate) fn cmd_list(args: &ListArgs, ui: &Ui) -> Outcome {
     let record = Record::read(&args.record, ui)?;
-    let (released, decided) = (record.current.releases.keys(), record.current.decisions.keys());
-    let keys: BTreeSet<&Key> = released.chain(decided).collect();
-    let lines: Vec<WorkloadLine> = keys.into_iter().filter_map(|key| line(&record, key)).collect();
+    let lines = WorkloadRollout::all(record.rollout_sources());
     match args.record.output {
         Format::Text if lines.is_empty() => ui.out("no workload rolls out step by step"),
         Format::Text => {
-            let rows: Vec<Vec<String>> = lines.iter().map(WorkloadLine::row).collect();
+            let rows: Vec<Vec<String>> = lines.iter().map(workload_row).collect();
             let headings = ["WORKLOAD", "STRATEGY", "RELEASE", "CLUSTERS", "STATE", "REASON"];
             ui.out(table(&headings, &rows, ui).trim_end());
         }
@@ -71,7 +68,8 @@ pub(crate) fn cmd_list(args: &ListArgs, ui: &Ui) -> Outcome {
 pub(crate) fn cmd_show(args: &ShowArgs, ui: &Ui) -> Outcome {
     let record = Record::read(&args.record, ui)?;
     let keys = find(record.current.decisions.keys().collect(), &args.workload)?;
-    let lines: Vec<WorkloadLine> = keys.iter().filter_map(|key| line(&record, key)).collect();
+    let sources = record.rollout_sources();
+    let lines: Vec<_> = keys.iter().filter_map(|key| WorkloadRollout::of(key, sources)).collect();
     if lines.is_empty() {
         let error = CommandError::usage(format!("`{}` does not roll out step by step", args.workload));
         return Err(error.hint("`berth rollout list` shows the workloads that do"));
@@ -89,11 +87,7 @@ pub(crate) fn cmd_show(args: &ShowArgs, ui: &Ui) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn line(record: &Record, key: &Key) -> Option<WorkloadLine> {
-    WorkloadLine::of(key, &record.current, &record.built, record.now)
-}
-
-fn text(line: &WorkloadLine, ui: &Ui) -> String {
+fn text(line: &WorkloadRollout, ui: &Ui) -> String {
     let mut lines = vec![
         line.key.to_string(),
         format!("  strategy: {}", line.strategy),
@@ -114,7 +108,7 @@ fn text(line: &WorkloadLine, ui: &Ui) -> String {
         text.push_str("\n\n");
         text.push_str(table(&["STAGE", "CLUSTERS", "STARTED", "FINISHED"], &rows, ui).trim_end());
     }
-    let rows: Vec<Vec<String>> = line.clusters.iter().map(ClusterLine::row).collect();
+    let rows: Vec<Vec<String>> = line.clusters.iter().map(cluster_row).collect();
     text.push_str("\n\n");
     text.push_str(table(&["CLUSTER", "RELEASE", "HEALTH", "SINCE", "WAITS"], &rows, ui).trim_end());
     text

@@ -28,7 +28,7 @@ use berth_base::model::{
 use berth_base::parallel;
 
 pub use lines::{ClusterLine, WorkloadLine};
-pub use on_cluster::PlacedLine;
+pub use on_cluster::{CopyLine, CopyState, PlacedLine};
 
 /// Maximal number of workloads whose lines are made at once, to limit the members in memory.
 const AT_ONCE: usize = 512;

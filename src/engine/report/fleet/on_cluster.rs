@@ -1,11 +1,13 @@
 //! One cluster of the summary: its workloads, and the problems of its objects.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::{FleetSummary, with_objects};
 use crate::dialects::Placed;
 use berth_base::model::status::Problem;
-use berth_base::model::{Decision, MemberState, MemberView};
+use berth_base::model::{Decision, Key, MemberState, MemberView, Pick};
 
 /// A workload's copies in one cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -17,9 +19,18 @@ pub struct PlacedLine {
     pub state: &'static str,
 }
 
+/// The state of a workload's copies in one cluster, with its inputs.
+#[derive(Clone, Debug)]
+pub struct CopyLine<'s> {
+    pub pick: &'s Pick,
+    pub state: CopyState,
+    /// `None` for a cluster without a folder and a report.
+    pub member: Option<MemberView<'s>>,
+}
+
 /// The state of a workload's copies in one cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CopyState {
+pub enum CopyState {
     InSync,
     /// Some copies may still become correct by themselves.
     Progressing,
@@ -90,6 +101,18 @@ impl FleetSummary {
             objects: decision.objects.len(),
             state: state.word(),
         })
+    }
+
+    /// Returns the state of a workload's copies in each of its clusters. Empty for a placement without objects.
+    pub fn copies(&self, key: &Key) -> Vec<CopyLine<'_>> {
+        let Some(decision) = with_objects(self.inputs.decisions.get(key)) else { return Vec::new() };
+        let members = self.members(&decision.picks);
+        let reported = self.reported(decision, &members);
+        let unmade: BTreeSet<&str> = decision.failures.iter().map(|one| one.cluster.as_str()).collect();
+        let state = |placed: &Placed<'_>| CopyState::of(decision, placed, unmade.contains(placed.cluster));
+        let states: Vec<CopyState> = reported.placed.iter().map(state).collect();
+        let copies = decision.picks.iter().zip(states).zip(members);
+        copies.map(|((pick, state), member)| CopyLine { pick, state, member }).collect()
     }
 
     /// Returns the problems of objects on a cluster.
