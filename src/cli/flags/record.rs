@@ -46,8 +46,12 @@ pub(crate) struct Record {
 
 impl Located {
     pub fn find(args: &RecordArgs, ui: &Ui) -> Result<Located, CommandError> {
-        let opened = args.state.open(&args.repo.path)?;
-        let search = args.state.search(&opened.path)?;
+        Located::open(&args.repo, &args.state, ui)
+    }
+
+    pub fn open(repo: &RepoArg, state: &StateArgs, ui: &Ui) -> Result<Located, CommandError> {
+        let opened = state.open(&repo.path)?;
+        let search = state.search(&opened.path)?;
         let state = LocatedState::find(&opened.repo, &search)?;
         ui.status(&format!("reading {}", state.words()));
         Ok(Located { opened, state, search })
