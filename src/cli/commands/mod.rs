@@ -29,6 +29,7 @@ mod review;
 mod rollout;
 mod run;
 mod schema;
+mod site;
 mod status;
 mod suspend;
 mod sync;
@@ -87,6 +88,7 @@ enum Command {
     Suspend(suspend::SuspendArgs),
     Resume(suspend::ResumeArgs),
     Status(status::StatusArgs),
+    Site(site::SiteArgs),
     Wait(wait::WaitArgs),
     Verify(verify::VerifyArgs),
     PublicKey(public_key::PublicKeyArgs),
@@ -194,6 +196,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Suspend(args) => suspend::cmd_suspend(args, ui),
         Command::Resume(args) => suspend::cmd_resume(args, ui),
         Command::Status(args) => status::cmd_status(args, ui),
+        Command::Site(args) => site::cmd_site(args, ui),
         Command::Wait(args) => wait::cmd_wait(args, ui),
         Command::Verify(args) => verify::cmd_verify(args, ui),
         Command::PublicKey(args) => public_key::cmd_public_key(args, ui),
