@@ -16,6 +16,7 @@ pub mod policy_tests;
 pub mod release;
 pub mod render;
 pub mod report;
+pub mod rollouts;
 pub mod state;
 #[cfg(test)]
 mod testing;

@@ -151,6 +151,8 @@ mod several_fleets;
 mod signers;
 mod signing;
 mod silence;
+#[cfg(unix)]
+mod site;
 mod slips;
 mod snapshots;
 #[cfg(unix)]

@@ -1,7 +1,5 @@
 //! `berth diff A..B`: the differences between two published states, grouped as in a plan.
 
-use std::collections::BTreeSet;
-
 use clap_complete::engine::ArgValueCandidates;
 use serde::Serialize;
 
@@ -10,18 +8,13 @@ use crate::flags::names;
 use crate::flags::state::{self, StateArgs};
 use crate::output::plan_forms::PlanReport;
 use crate::output::plan_forms::json::ReportForm;
-use crate::output::plan_forms::reasons::Reasons;
 use crate::output::results::ResultKind;
 use crate::output::ui::Ui;
-use crate::planning::planned::read_object;
+use crate::planning::published_change::PublishedChange;
 use crate::process::exit::{CommandError, Exit, Outcome};
-use berth_base::diag::{Diagnostics, did_you_mean, harmless_line};
-use berth_base::model::{Cluster, Fleet, Shared};
+use berth_base::diag::{Diagnostics, harmless_line};
 use berth_base::text::counted;
-use berth_engine::causes::Causes;
-use berth_engine::consequences::folded::FoldedPlan;
-use berth_engine::consequences::folding::{ToFold, fold};
-use berth_engine::plan::{Plan, plan};
+use berth_engine::plan::Plan;
 use berth_git::{CommitId, CommitInfo, Repo};
 use berth_hub::inputs::{PolicyReport, current_state};
 use berth_hub::publish::CurrentState;
@@ -67,9 +60,9 @@ enum DiffFormat {
 pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
     let repo = Repo::open(&args.repo.path)?;
     let ends = Ends::read(args, &repo)?;
-    let Difference { changes, folded, fleet, reasons, causes } =
-        Difference::between(&ends, &repo, args.cluster.as_deref(), ui)?;
     let Ends { before, after } = &ends;
+    let PublishedChange { changes, folded, fleet, reasons, causes } =
+        PublishedChange::between([before, after], &repo, args.cluster.as_deref(), ui)?;
     let commits = commits(&repo, before, after)?;
     let words = format!("{} → {}", words_of(&repo, before)?, words_of(&repo, after)?);
     ui.status(&words);
@@ -112,58 +105,6 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The changes between two states, grouped by the edits that caused them.
-struct Difference {
-    changes: Plan,
-    folded: FoldedPlan,
-    fleet: Shared<Fleet>,
-    reasons: Reasons,
-    causes: Causes,
-}
-
-impl Difference {
-    /// Compares two states, for one cluster if `cluster` is set. Reasons and causes are known if the repository has
-    /// the later source.
-    fn between(ends: &Ends, repo: &Repo, cluster: Option<&str>, ui: &Ui) -> Result<Difference, CommandError> {
-        let Ends { before, after } = ends;
-        let mut inputs = ui.watching("reading the fleet", || state::publication_inputs(repo, after, before));
-        let of_source = inputs.as_ref().map(|inputs| inputs.fleet());
-        let fleet = of_source.clone().unwrap_or_else(|| Shared::from(names_alone([before, after])));
-        let mut changes = plan(&before.state, &after.state);
-        if let Some(cluster) = cluster {
-            known(cluster, &fleet, [before, after])?;
-            changes = changes.of_cluster(cluster);
-        }
-        let reasons = match of_source {
-            Some(fleet) => {
-                let (state, now) = (&after.state, after.trailers.now.unwrap_or_default());
-                Reasons::traced(&changes, &fleet, state, &state.facts, now)
-            }
-            None => Reasons::default(),
-        };
-        let causes = match &mut inputs {
-            Some(inputs) => ui.watching("tracing causes", || {
-                inputs.causes(repo, &after.state, |built| built.state.clone())
-            })?,
-            None => Causes::default(),
-        };
-        let mut folded = fold(ToFold {
-            wanted: &changes,
-            before: &before.state,
-            after: &after.state,
-            fleet: &fleet,
-            causes: &causes,
-            read: &mut |id| read_object(repo, id),
-            held: &|_, _| false,
-            reasons: &|key, cluster| reasons.get(key, cluster),
-        });
-        if let Some(cluster) = cluster {
-            folded.narrow(cluster);
-        }
-        Ok(Difference { changes, folded, fleet, reasons, causes })
-    }
-}
-
 /// The states at both ends of the range.
 struct Ends {
     before: CurrentState,
@@ -190,29 +131,6 @@ impl Ends {
         let before = state::read_publication(repo, branch, from)?;
         Ok(Ends { before, after: state::read_publication(repo, branch, to)? })
     }
-}
-
-/// Makes a fleet of just the clusters' names.
-fn names_alone(states: [&CurrentState; 2]) -> Fleet {
-    let named = |name: &String| {
-        let cluster = Cluster { name: name.as_str().into(), ..Cluster::default() };
-        (name.clone(), Shared::from(cluster))
-    };
-    let names = states.into_iter().flat_map(|one| one.state.folders.keys());
-    Fleet { clusters: names.map(named).collect(), ..Fleet::default() }
-}
-
-fn known(cluster: &str, fleet: &Fleet, states: [&CurrentState; 2]) -> Result<(), CommandError> {
-    let of_states = states.into_iter().flat_map(|one| one.state.folders.keys());
-    let names: BTreeSet<&str> = fleet.clusters.keys().chain(of_states).map(String::as_str).collect();
-    if names.contains(cluster) {
-        return Ok(());
-    }
-    let error = CommandError::usage(format!("no cluster `{cluster}` in these states"));
-    Err(match did_you_mean(cluster, names) {
-        Some(near) => error.hint(near),
-        None => error,
-    })
 }
 
 /// Lists the source commits that only one of the states contains, and whether the later state reverted them.

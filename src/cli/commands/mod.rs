@@ -27,6 +27,7 @@ mod reference;
 mod review;
 mod rollout;
 mod run;
+mod site;
 mod start;
 mod status;
 mod suspend;
@@ -83,6 +84,7 @@ enum Command {
     Suspend(suspend::SuspendArgs),
     Resume(suspend::ResumeArgs),
     Status(status::StatusArgs),
+    Site(site::SiteArgs),
     Wait(wait::WaitArgs),
     Verify(verify::VerifyArgs),
     PublicKey(verify::PublicKeyArgs),
@@ -190,6 +192,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Suspend(args) => suspend::cmd_suspend(args, ui),
         Command::Resume(args) => suspend::cmd_resume(args, ui),
         Command::Status(args) => status::cmd_status(args, ui),
+        Command::Site(args) => site::cmd_site(args, ui),
         Command::Wait(args) => wait::cmd_wait(args, ui),
         Command::Verify(args) => verify::cmd_verify(args, ui),
         Command::PublicKey(args) => verify::cmd_public_key(args, ui),

@@ -11,6 +11,7 @@ use crate::process::exit::CommandError;
 use crate::process::files::OwnFolder;
 use berth_base::model::Timestamp;
 use berth_engine::pipeline::Built;
+use berth_engine::rollouts::Sources;
 use berth_engine::state::State;
 use berth_git::protocol::Refs;
 use berth_git::transport::{Transport as _, Want};
@@ -122,8 +123,12 @@ pub(crate) struct Record {
 
 impl Located {
     pub fn find(args: &RecordArgs, ui: &Ui) -> Result<Located, CommandError> {
-        let opened = args.state.open(&args.repo.path)?;
-        let search = args.state.search(&opened.path)?;
+        Located::open(&args.repo, &args.state, ui)
+    }
+
+    pub fn open(repo: &RepoArg, state: &StateArgs, ui: &Ui) -> Result<Located, CommandError> {
+        let opened = state.open(&repo.path)?;
+        let search = state.search(&opened.path)?;
         let state = LocatedState::find(&opened.repo, &search)?;
         ui.status(&format!("reading {}", state.words()));
         Ok(Located { opened, state, search })
@@ -164,6 +169,10 @@ impl Record {
         let built = located.build(now, ui)?;
         let current = located.state.current.map(|current| current.state).unwrap_or_default();
         Ok(Record { current, built, now })
+    }
+
+    pub fn rollout_sources(&self) -> Sources<'_> {
+        Sources { current: &self.current, built: &self.built, now: self.now }
     }
 }
 

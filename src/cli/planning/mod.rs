@@ -4,6 +4,7 @@
 pub(crate) mod difference;
 pub(crate) mod faults;
 pub(crate) mod planned;
+pub(crate) mod published_change;
 pub(crate) mod rehearsal;
 pub(crate) mod since;
 pub(crate) mod together;

@@ -75,6 +75,20 @@ pub fn replace(path: &Path, before: &[u8], after: impl AsRef<[u8]>) -> Result<()
     })
 }
 
+/// Writes a file whole, new or not: a crash leaves the old bytes or the new ones.
+pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
+    if let Some(parent) = path.parent() {
+        create_folder(parent)?;
+    }
+    let failed = |error: std::io::Error| CommandError::io(format!("writing {}", path.display()), &error);
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let aside = path.with_file_name(format!(".{name}.berth-new"));
+    std::fs::write(&aside, bytes).and_then(|()| std::fs::rename(&aside, path)).map_err(|error| {
+        let _ = std::fs::remove_file(&aside);
+        failed(error)
+    })
+}
+
 /// Deletes a file, if it is unchanged since it was read.
 pub fn delete(path: &Path, before: &[u8]) -> Result<(), CommandError> {
     unchanged(path, before)?;

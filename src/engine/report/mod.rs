@@ -10,4 +10,4 @@ pub mod fleet;
 pub use crate::dialects::Detail;
 pub use berth_base::model::Published;
 pub use describe::{DescribeInputs, describe, describe_run};
-pub use fleet::{ClusterLine, FleetSummary, PlacedLine, SummaryInputs, WorkloadLine};
+pub use fleet::{ClusterLine, CopyLine, CopyState, FleetSummary, PlacedLine, SummaryInputs, WorkloadLine};

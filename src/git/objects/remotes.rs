@@ -34,6 +34,11 @@ impl Repo {
         Ok(names.iter().flatten().flatten().map(str::to_owned).collect())
     }
 
+    /// Returns the address of a remote, if its settings have one. It may contain credentials.
+    pub fn remote_url(&self, remote: &str) -> Result<Option<String>, GitError> {
+        self.setting(&format!("remote.{remote}.url"))
+    }
+
     /// Returns the tracking ref in this clone for a ref of the remote.
     pub fn tracking_ref(&self, remote: &str, name: &str) -> Result<String, GitError> {
         let doing = || format!("reading the settings of the remote `{remote}`");

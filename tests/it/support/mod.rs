@@ -280,7 +280,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 36] = [
+pub const COMMANDS: [&str; 37] = [
     "demo",
     "init",
     "validate",
@@ -298,6 +298,7 @@ pub const COMMANDS: [&str; 36] = [
     "suspend",
     "resume",
     "status",
+    "site",
     "wait",
     "verify",
     "doctor",

@@ -2,13 +2,12 @@
 //! why they wait. `berth rollout next`: the next step of every rollout, for given facts. `berth rollout stages`: the
 //! stages of a staged run, with their clusters in order.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap_complete::engine::ArgValueCandidates;
 use serde::Serialize;
 
-use super::standing::{ClusterLine, WorkloadForm, WorkloadLine, or_dash};
+use super::standing::{WorkloadForm, cluster_row, or_dash, workload_row};
 use crate::flags::fleet::FleetArgs;
 use crate::flags::names::{self, find};
 use crate::flags::state::{Record, RecordArgs};
@@ -19,12 +18,13 @@ use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
 use berth_base::diag::{Diagnostic, Diagnostics, did_you_mean};
 use berth_base::model::rollout::StageTask;
 use berth_base::model::staged::{Run, StageProgress};
-use berth_base::model::{Fleet, Key, Timestamp};
+use berth_base::model::{Fleet, Timestamp};
 use berth_base::text::{counted, some_of};
 use berth_engine::release::next_step::{self, NextStep, next_steps};
 use berth_engine::release::runs;
 use berth_engine::release::stages::ClusterLabels;
 use berth_engine::release::strategies::{Turn, Version};
+use berth_engine::rollouts::RolloutProgress;
 
 /// Show the rollouts of all workloads
 ///
@@ -59,13 +59,11 @@ struct RolloutList<'a> {
 
 pub(crate) fn cmd_list(args: &ListArgs, ui: &Ui) -> Outcome {
     let record = Record::read(&args.record, ui)?;
-    let (released, decided) = (record.current.releases.keys(), record.current.decisions.keys());
-    let keys: BTreeSet<&Key> = released.chain(decided).collect();
-    let lines: Vec<WorkloadLine> = keys.into_iter().filter_map(|key| line(&record, key)).collect();
+    let lines = RolloutProgress::all(record.rollout_sources());
     match args.record.output {
         Format::Text if lines.is_empty() => ui.out("no workload rolls out step by step"),
         Format::Text => {
-            let rows: Vec<Vec<String>> = lines.iter().map(WorkloadLine::row).collect();
+            let rows: Vec<Vec<String>> = lines.iter().map(workload_row).collect();
             let headings = ["WORKLOAD", "STRATEGY", "RELEASE", "CLUSTERS", "STATE", "REASON"];
             ui.out(table(&headings, &rows, ui).trim_end());
         }
@@ -80,7 +78,8 @@ pub(crate) fn cmd_list(args: &ListArgs, ui: &Ui) -> Outcome {
 pub(crate) fn cmd_show(args: &ShowArgs, ui: &Ui) -> Outcome {
     let record = Record::read(&args.record, ui)?;
     let keys = find(record.current.decisions.keys().collect(), &args.workload)?;
-    let lines: Vec<WorkloadLine> = keys.iter().filter_map(|key| line(&record, key)).collect();
+    let sources = record.rollout_sources();
+    let lines: Vec<_> = keys.iter().filter_map(|key| RolloutProgress::of(key, sources)).collect();
     if lines.is_empty() {
         let error = CommandError::usage(format!("`{}` does not roll out step by step", args.workload));
         return Err(error.hint("`berth rollout list` shows the workloads that do"));
@@ -98,11 +97,7 @@ pub(crate) fn cmd_show(args: &ShowArgs, ui: &Ui) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn line(record: &Record, key: &Key) -> Option<WorkloadLine> {
-    WorkloadLine::of(key, &record.current, &record.built, record.now)
-}
-
-fn rollout_text(line: &WorkloadLine, ui: &Ui) -> String {
+fn rollout_text(line: &RolloutProgress, ui: &Ui) -> String {
     let mut lines = vec![
         line.key.to_string(),
         format!("  strategy: {}", line.strategy),
@@ -123,7 +118,7 @@ fn rollout_text(line: &WorkloadLine, ui: &Ui) -> String {
         text.push_str("\n\n");
         text.push_str(table(&["STAGE", "CLUSTERS", "STARTED", "FINISHED"], &rows, ui).trim_end());
     }
-    let rows: Vec<Vec<String>> = line.clusters.iter().map(ClusterLine::row).collect();
+    let rows: Vec<Vec<String>> = line.clusters.iter().map(cluster_row).collect();
     text.push_str("\n\n");
     text.push_str(table(&["CLUSTER", "RELEASE", "HEALTH", "SINCE", "WAITS"], &rows, ui).trim_end());
     text

@@ -136,6 +136,16 @@ impl<'s> FleetStatus<'s> {
     ) -> Result<FleetStatus<'s>, CommandError> {
         let now = gathered.now;
         let summary = FleetSummary::of(gathered, Detail::Full);
+        FleetStatus::of_summary(repo, located, (&summary, now), selection)
+    }
+
+    /// Returns the status of a fleet whose summary was made for a moment.
+    pub fn of_summary(
+        repo: &Repo,
+        located: &'s LocatedState,
+        (summary, now): (&FleetSummary, Timestamp),
+        selection: &Selection,
+    ) -> Result<FleetStatus<'s>, CommandError> {
         let mut clusters = Vec::new();
         let chosen = summary.clusters().values().filter(|line| selection.has(&line.name));
         for mut line in chosen.cloned() {
@@ -143,7 +153,7 @@ impl<'s> FleetStatus<'s> {
             let facts = located.current.as_ref().and_then(|current| current.state.facts.get(&line.name));
             line.unreachable_since = facts.and_then(|facts| facts.silent);
             line.frozen_since = facts.and_then(|facts| facts.frozen);
-            let has = (*selection != Selection::All).then(|| OnCluster::of(&summary, &line.name));
+            let has = (*selection != Selection::All).then(|| OnCluster::of(summary, &line.name));
             clusters.push(ShownCluster { line, has });
         }
         let mut totals = BTreeMap::new();

@@ -10,7 +10,7 @@ use super::{FleetSummary, with_objects};
 use crate::dialects::{Dialects, Placed, Reported};
 use crate::state::ObjectIndex;
 use berth_base::model::status::Problem;
-use berth_base::model::{Decision, Key, Map, Member, MemberState, MemberView, Timestamp};
+use berth_base::model::{Decision, Key, Map, Member, MemberState, MemberView, Pick, Timestamp};
 use berth_base::packed::Packed;
 
 /// A cluster in the report.
@@ -124,9 +124,18 @@ pub struct PlacedLine {
     pub state: &'static str,
 }
 
+/// The state of a workload's copies in one cluster, with its inputs.
+#[derive(Clone, Debug)]
+pub struct CopyLine<'s> {
+    pub pick: &'s Pick,
+    pub state: CopyState,
+    /// `None` for a cluster without a folder and a report.
+    pub member: Option<MemberView<'s>>,
+}
+
 /// The state of a workload's copies in one cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum CopyState {
+pub enum CopyState {
     InSync,
     /// Some copies may still become correct by themselves.
     Progressing,
@@ -197,6 +206,18 @@ impl FleetSummary {
             objects: decision.objects.len(),
             state: state.word(),
         })
+    }
+
+    /// Returns the state of a workload's copies in each of its clusters. Empty for a placement without objects.
+    pub fn copies(&self, key: &Key) -> Vec<CopyLine<'_>> {
+        let Some(decision) = with_objects(self.inputs.decisions.get(key)) else { return Vec::new() };
+        let members = self.members(&decision.picks);
+        let reported = self.reported(decision, &members);
+        let unmade: BTreeSet<&str> = decision.failures.iter().map(|one| one.cluster.as_str()).collect();
+        let state = |placed: &Placed<'_>| CopyState::of(decision, placed, unmade.contains(placed.cluster));
+        let states: Vec<CopyState> = reported.placed.iter().map(state).collect();
+        let copies = decision.picks.iter().zip(states).zip(members);
+        copies.map(|((pick, state), member)| CopyLine { pick, state, member }).collect()
     }
 
     /// Returns the problems of objects on a cluster.

@@ -24,7 +24,7 @@ use berth_base::model::{
 use berth_base::parallel;
 use lines::Readers;
 
-pub use lines::{ClusterLine, PlacedLine, WorkloadLine};
+pub use lines::{ClusterLine, CopyLine, CopyState, PlacedLine, WorkloadLine};
 
 /// Maximal number of workloads whose lines are made at once, to limit the members in memory.
 const AT_ONCE: usize = 512;

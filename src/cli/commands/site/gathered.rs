@@ -1,0 +1,212 @@
+//! Everything that a page shows, read from a repository.
+
+use std::path::Path;
+
+use super::SiteArgs;
+use super::history;
+use crate::commands::status::{FleetStatus, Selection, gather};
+use crate::flags::state::{self, Located};
+use crate::output::ui::Ui;
+use crate::process::exit::CommandError;
+use berth_base::model::{ClusterStatus, Fleet, Map, Shared, Timestamp};
+use berth_engine::dialects::Detail;
+use berth_engine::gate::HeldRecord;
+use berth_engine::pipeline::Built;
+use berth_engine::report::{ClusterLine, FleetSummary};
+use berth_engine::rollouts::{RolloutProgress, Sources};
+use berth_engine::state::State;
+use berth_git::GitContents;
+use berth_git::protocol::trailers::HELD;
+use berth_hub::inputs::PassInputs;
+use berth_hub::publish::CurrentState;
+use berth_site::inputs::{Held, Links, Members, Publication, Shown, SourceProgress};
+use berth_site::{Site, SiteInputs};
+
+/// The inputs of a page.
+pub(super) struct Gathered {
+    name: String,
+    current: CurrentState,
+    fleet: Option<Shared<Fleet>>,
+    members: Option<GatheredMembers>,
+    rollouts: Vec<RolloutProgress>,
+    held: Vec<Held>,
+    source: SourceProgress,
+    history: Vec<Publication>,
+    links: Option<Links>,
+}
+
+/// The members' reports, and what they mean.
+struct GatheredMembers {
+    summary: FleetSummary,
+    lines: Vec<ClusterLine>,
+    statuses: Map<String, Shared<ClusterStatus>>,
+}
+
+impl Gathered {
+    pub fn read(args: &SiteArgs, located: &Located, ui: &Ui) -> Result<Gathered, CommandError> {
+        let repo = located.repo();
+        let Some(newest) = &located.state.current else {
+            let error = CommandError::usage("nothing is published yet");
+            return Err(error.hint("publish with `berth run --once`"));
+        };
+        let current = match &args.at {
+            Some(name) => past(located, newest, name)?,
+            None => newest.clone(),
+        };
+        let inputs = state::publication_inputs(repo, &current, &current);
+        if inputs.is_none() {
+            ui.status(
+                "note: the source of the state is not in this clone: the page has neither labels nor the reasons of clusters \
+                 that are not picked; fetch the branch that people edit",
+            );
+        }
+        let is_past = args.at.is_some();
+        let (members, source) =
+            if is_past { (None, SourceProgress::default()) } else { members(located, ui)? };
+        let built = built(located, (&current, inputs.as_ref()), is_past, ui)?;
+        let now = if is_past { current.trailers.now.unwrap_or_default() } else { ui.now() };
+        let rollouts = RolloutProgress::all(Sources { current: &current.state, built: &built, now });
+        Ok(Gathered {
+            name: name(args, &current),
+            fleet: inputs.as_ref().map(PassInputs::fleet),
+            members,
+            rollouts,
+            held: held(located, &current, is_past),
+            source,
+            history: history::read(args, located, &current, ui)?,
+            links: links(args, located)?,
+            current,
+        })
+    }
+
+    pub fn site(&self) -> Site {
+        let current = &self.current;
+        let (commit, source) = (current.commit.to_string(), current.trailers.source.map(|id| id.to_string()));
+        let published = Timestamp::from_second(current.seconds).unwrap_or_default();
+        let newest = self.history.first();
+        let subject = newest.and_then(|one| one.subject.clone()).unwrap_or_default();
+        Site::of(&SiteInputs {
+            name: &self.name,
+            shown: Shown {
+                sequence: current.trailers.seq,
+                commit: &commit,
+                source: source.as_deref(),
+                subject: &subject,
+                moment: current.trailers.now.unwrap_or(published),
+                published,
+            },
+            state: &current.state,
+            fleet: self.fleet.as_deref(),
+            members: self.members.as_ref().map(GatheredMembers::view),
+            rollouts: &self.rollouts,
+            held: &self.held,
+            source: self.source.clone(),
+            history: &self.history,
+            links: self.links.clone(),
+        })
+    }
+}
+
+impl GatheredMembers {
+    fn view(&self) -> Members<'_> {
+        Members { summary: &self.summary, lines: &self.lines, statuses: &self.statuses }
+    }
+}
+
+fn past(located: &Located, newest: &CurrentState, name: &str) -> Result<CurrentState, CommandError> {
+    let repo = located.repo();
+    let commit = state::find_publication(repo, newest.commit, name)?;
+    state::read_publication(repo, &located.state.refs.rendered, commit)
+}
+
+/// Reads the members' reports as `berth status` does. A clone of a remote may have none.
+fn members(located: &Located, ui: &Ui) -> Result<(Option<GatheredMembers>, SourceProgress), CommandError> {
+    let (repo, state) = (located.repo(), &located.state);
+    let inputs = gather(repo, state, ui)?;
+    let (statuses, now) = (inputs.statuses.clone(), inputs.now);
+    let has_none = state.remote.is_some() && statuses.is_empty();
+    let summary = FleetSummary::of(inputs, Detail::Full);
+    let status = FleetStatus::of_summary(repo, state, (&summary, now), &Selection::All)?;
+    let source = SourceProgress {
+        errors: status.processed.as_ref().map_or(0, |processed| processed.errors),
+        commit: status.processed.as_ref().map(|processed| processed.source.clone()),
+        pending: status.pending.as_ref().map(|pending| (pending.commits, pending.branch.clone())),
+    };
+    let lines = status.fleet.clusters.into_iter().map(|cluster| cluster.line).collect();
+    if has_none {
+        ui.status(
+            "note: no member's report is in this clone; fetch them: git fetch '+refs/berth/*:refs/berth/*'",
+        );
+        return Ok((None, source));
+    }
+    Ok((Some(GatheredMembers { summary, lines, statuses }), source))
+}
+
+/// Makes the step that follows the state: for the newest publication as a pass would make it now, for an earlier one
+/// from its own record. Without a source, rollouts are known from their record alone.
+fn built(
+    located: &Located,
+    (current, inputs): (&CurrentState, Option<&PassInputs>),
+    is_past: bool,
+    ui: &Ui,
+) -> Result<Built, CommandError> {
+    match inputs {
+        Some(inputs) if is_past => Ok(inputs.build(&mut GitContents::remembering(located.repo())?)?),
+        Some(_) => located.build(ui.now(), ui),
+        None => Ok(Built {
+            fleet: Shared::default(),
+            desired: State::default(),
+            state: State { facts: current.state.facts.clone(), ..State::default() },
+            diagnostics: Default::default(),
+            next_change: None,
+            reads_moment: false,
+            rollouts: Default::default(),
+        }),
+    }
+}
+
+/// Returns the held removals: of the source processed last, or of a past publication.
+fn held(located: &Located, current: &CurrentState, is_past: bool) -> Vec<Held> {
+    let of_trailers = || {
+        let held = current.trailers.others.iter().filter(|(name, _)| name == HELD);
+        held.map(|(_, line)| line.clone()).collect::<Vec<String>>()
+    };
+    let lines = match &located.state.processed {
+        Some(processed) if !is_past => processed.held.clone(),
+        _ => of_trailers(),
+    };
+    let records = lines.iter().filter_map(|line| line.parse::<HeldRecord>().ok());
+    records.map(|record| Held { key: record.key, digest: record.digest }).collect()
+}
+
+/// Returns the fleet's name: its own, or that of its repository.
+fn name(args: &SiteArgs, current: &CurrentState) -> String {
+    let own = current.trailers.fleet().map(str::to_owned);
+    let of_path = |path: &Path| {
+        let path = path.canonicalize().ok()?;
+        Some(path.file_name()?.to_string_lossy().trim_end_matches(".git").to_owned())
+    };
+    let of_address = |address: &str| {
+        let last = address.trim_end_matches('/').rsplit(['/', ':']).next()?;
+        Some(last.trim_end_matches(".git").to_owned())
+    };
+    let found = own.or_else(|| match args.state.address() {
+        Some(address) => of_address(address),
+        None => of_path(&args.repo.path),
+    });
+    found.filter(|name| !name.is_empty()).unwrap_or_else(|| "fleet".to_owned())
+}
+
+/// Returns the addresses of files and commits: as given, or guessed from the remote.
+fn links(args: &SiteArgs, located: &Located) -> Result<Option<Links>, CommandError> {
+    if let Some(given) = args.links() {
+        return Ok(Some(given));
+    }
+    if let Some(address) = args.state.address() {
+        return Ok(Links::guess(address));
+    }
+    let repo = located.repo();
+    let remote = repo.remote_for(repo.head_branch()?.as_deref())?;
+    let address = remote.map(|remote| repo.remote_url(&remote)).transpose()?.flatten();
+    Ok(address.and_then(|address| Links::guess(&address)))
+}

@@ -1,0 +1,80 @@
+//! `berth site --out DIR`: the fleet as a page of files.
+//!
+//! - [`gathered`]: reads everything that the page shows. [`history`]: reads the publications.
+//! - [`folder`]: writes the files that changed.
+
+mod folder;
+mod gathered;
+mod history;
+
+use std::path::PathBuf;
+
+use crate::flags::fleet::RepoArg;
+use crate::flags::state::Located;
+use crate::flags::state::StateArgs;
+use crate::output::ui::Ui;
+use crate::process::exit::{Exit, Outcome};
+use berth_base::text::counted;
+use berth_site::Site;
+use berth_site::inputs::Links;
+use gathered::Gathered;
+
+/// Write the fleet as a page, to open from a folder or from any web server
+///
+/// The page shows what differs from the source, a map of placements and clusters, why each placement is where it is,
+/// rollouts, and the history of publications. It needs nothing but its files and shows whatever the fleet repository
+/// shows, without values of Secrets. Only files that changed are written.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth site --out public\n  berth site --out public --rendered https://git.example.com/fleet.git\n  berth site --out /tmp/then --at 12"
+)]
+pub(crate) struct SiteArgs {
+    /// Folder to write: a new or empty one, or that of an earlier page
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Show this publication, in place of the newest: a number, a commit or any revision of the rendered branch
+    #[arg(long, value_name = "PUBLICATION")]
+    at: Option<String>,
+    /// Show this many publications
+    #[arg(long, value_name = "COUNT", default_value_t = 200)]
+    history: usize,
+    /// Trace the causes of this many publications, the newest ones
+    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    causes: usize,
+    /// The address of a file's line at the forge, with {commit}, {file} and {line}; guessed from the remote where it
+    /// is left out
+    #[arg(long, value_name = "TEMPLATE", requires = "commit_link")]
+    file_link: Option<String>,
+    /// The address of a commit at the forge, with {commit}
+    #[arg(long, value_name = "TEMPLATE", requires = "file_link")]
+    commit_link: Option<String>,
+    #[command(flatten)]
+    repo: RepoArg,
+    #[command(flatten)]
+    state: StateArgs,
+}
+
+impl SiteArgs {
+    fn links(&self) -> Option<Links> {
+        let (file, commit) = self.file_link.clone().zip(self.commit_link.clone())?;
+        Some(Links { file, commit })
+    }
+}
+
+pub(crate) fn cmd_site(args: &SiteArgs, ui: &Ui) -> Outcome {
+    let existing = folder::existing(&args.out)?;
+    let located = Located::open(&args.repo, &args.state, ui)?;
+    let gathered = Gathered::read(args, &located, ui)?;
+    let site = ui.watching("making the page", || gathered.site());
+    let written = folder::write(&args.out, &site, &existing)?;
+    ui.status(&summary(args, &site, written));
+    Ok(Exit::Done)
+}
+
+fn summary(args: &SiteArgs, site: &Site, written: usize) -> String {
+    let (files, folder) = (counted(site.files.len(), "file"), args.out.display());
+    match written {
+        0 => format!("{folder} is up to date: {files}"),
+        written => format!("wrote {written} of {files} to {folder}: open {folder}/index.html"),
+    }
+}

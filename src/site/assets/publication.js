@@ -1,0 +1,102 @@
+// Publications: the list, and one of them in the order of harm: held first, then removals.
+'use strict';
+
+function publicationsPage() {
+  const shown = h('div', {}, publicationsTable(head.publications)), oldest = head.publications.at(-1)?.sequence ?? head.from;
+  const more = button('Earlier', async () => {
+    more.remove();
+    const earlier = [];
+    for (let block = Math.floor((oldest - 1) / head.blocks.publications); block >= Math.floor(head.from / head.blocks.publications); block--) {
+      const all = Object.values(await form(`n-${block}`)).filter((one) => one.sequence < oldest);
+      earlier.push(...all.sort((a, b) => b.sequence - a.sequence).map((one) => ({ ...one, held: one.held.length })));
+    }
+    shown.replaceChildren(publicationsTable([...head.publications, ...earlier]));
+  });
+  show('Publications', h('div', { class: 'page' }, h('h1', {}, 'Publications'), shown, oldest > head.from ? h('p', {}, more) : null));
+}
+
+function publicationsTable(all) {
+  const total = (one) => one.removed + one.changed + one.added, most = Math.max(1, ...all.map(total));
+  const line = (one) => row(cell('num', link(toPublication(one.sequence), one.sequence)), when(one.published), [one.title, ' ', one.held ? h('span', { class: 'nw' }, glyph(HELD, 13), ' held') : null],
+    cell('n num', changeCounts(one)), h('span', { class: 'score', css: { width: '90px' } }, h('i', { css: { width: `${total(one) / most * 100}%` } })), cell('n', number(one.clusters)), commitLink(one.source));
+  return table('Publications, newest first', ['number', 'when', 'what', '>objects', 'size', '>clusters', 'source'], all.map(line));
+}
+
+async function publicationPage(sequence) {
+  await loadFleet();
+  let one = null;
+  try { one = await publicationDetails(sequence); } catch { /* told below */ }
+  if (!one) { notFound('publication', sequence); return; }
+  const placements = touchedPlacements(one), map = placements.length && placements.length < 40 ? new FleetMap({ rows: placements }) : null;
+  view = map;
+  map?.reading.append(muted('How what it touched is now.'));
+  show(`number ${sequence}`, h('div', { class: 'page' }, publicationHead(one), one.held.map(heldCall),
+    h('div', { class: 'cols' }, one.sections ? causesSection(one) : messageSection(one), recordSection(one)),
+    map ? h('section', { class: 'mapbox', 'aria-label': 'What it touched, as it is now' }, map.reading, map.box) : null));
+  map?.layout();
+}
+
+function touchedPlacements(one) {
+  const ids = (one.sections ?? []).flatMap((section) => section.consequences).flatMap((consequence) => consequence.places).flatMap((place) => place.placements);
+  return [...new Set([...ids, ...one.held.map((held) => held.placement)])].map((id) => fleet.placementOf.get(id)).filter((placement) => placement != null);
+}
+
+function publicationHead(one) {
+  const { sequence, removed, changed, added, clusters } = one, parts = [removed ? `${counted(removed, 'object')} removed` : '', changed ? `${number(changed)} changed` : '', added ? `${number(added)} added` : ''].filter(Boolean);
+  const neighbours = [sequence > head.from ? link(toPublication(sequence - 1), `‹ ${sequence - 1}`) : '', ' ', sequence < head.shown.sequence ? link(toPublication(sequence + 1), `${sequence + 1} ›`) : ''];
+  return h('div', { class: 'head' }, h('p', { class: 'crumb' }, link('#/pubs', 'Publications'), ' › ', neighbours), h('h1', {}, `Number ${sequence}: ${one.title}`),
+    h('p', { class: 'sub' }, parts.length ? `${parts.join(', ')} in ${counted(clusters, 'cluster')}. ` : 'No object changed. ', 'Published ', when(one.published), ' as ', commitLink(one.commit), one.source ? [' from source ', commitLink(one.source)] : '', '.'));
+}
+
+function heldCall({ placement, approval }) {
+  return h('div', { class: 's6 call' }, h('p', {}, h('b', {}, glyph(HELD), ' Held: ', placementLink(placement)), '. Every cluster keeps what it has; the rest is published.'),
+    h('p', { class: 'muted' }, 'To reject it, undo the edit in the source. To approve exactly this removal, end a commit’s message on the source branch with'), toPaste(approval));
+}
+
+const HARM = { leaves: 0, changes: 2, joins: 3 };
+const harm = (section) => Math.min(9, ...section.consequences.map((one) => HARM[one.move] - (one.held ? .5 : 0)));
+
+function causesSection(one) {
+  const sections = [...one.sections].sort((a, b) => harm(a) - harm(b));
+  const part = (section) => h('div', { class: 'cause' }, h('div', {}, section.causes.length ? section.causes.map((cause) => causeWords(cause, one.source)) : muted('the cause is not known'), section.how ? muted(section.how) : null),
+    h('ul', { class: 'cons' }, section.consequences.map(consequenceItem), section.replicas.map((words) => h('li', {}, h('span', { class: 'sg tilde' }, '~'), h('p', {}, words)))));
+  const idle = one.idle.length ? [h('h3', { class: 'later' }, 'Edits that changed no cluster'), one.idle.slice(0, 20).map((cause) => causeWords(cause, one.source))] : null;
+  return h('section', {}, h('h2', {}, 'Cause and consequence, removals first'), sections.map(part), sections.length ? null : h('p', { class: 'muted' }, 'Decided again, with the same result.'), idle);
+}
+
+function causeWords({ words, at, changes }, source) {
+  return h('div', { class: 'why' }, at ? h('p', {}, placeLink(at, source), changes > 1 ? muted(` and ${changes - 1} more like it`) : '') : null, h('p', { class: 'm' }, breakable(words)));
+}
+
+function consequenceItem(one) {
+  const [tone, sign] = MOVES[one.move], verb = { leaves: 'leaves', changes: 'changes in', joins: 'joins' }[one.move];
+  const count = sum(one.objects), reasons = one.reasons.filter(([, words]) => words);
+  const place = ({ placements, clusters, count: all }) => h('p', {}, placements.slice(0, 6).map((id, index) => [index ? ', ' : '', placementLink(id)]), placements.length > 6 ? ` and ${number(placements.length - 6)} more` : '', ` ${verb} `, placeWords(clusters, all));
+  return h('li', {}, h('span', { class: `sg ${tone}`, 'aria-hidden': 'true' }, one.held ? glyph(HELD) : sign), h('div', {},
+    one.held ? h('p', {}, 'held:') : null, one.places.map(place),
+    count ? h('p', { class: 'muted' }, counted(count, 'object'), one.orphaning ? ', which the clusters keep' : '') : null,
+    reasons.map(([clusters, words]) => h('p', { class: 'muted' }, reasons.length > 1 ? `${number(clusters)}: ${words}` : words)), one.details.map(objectDetail)));
+}
+
+/* The clusters of a change; the list of a block may have only the first ones. */
+function placeWords(names, count) {
+  const clusters = clusterPositions(names);
+  return clusters.length === names.length && names.length === count ? clusterWords(clusters) : `${counted(count, 'cluster')}: ${names.slice(0, 6).join(', ')}${count > 6 ? ' …' : ''}`;
+}
+
+function objectDetail({ change, name, fields }) {
+  const field = ({ path, before, after }) => h('div', { class: 'diff' }, muted(breakable(path)), before == null ? null : h('del', {}, before), after == null ? null : h('ins', {}, after));
+  return h('div', {}, h('p', { class: 'muted' }, `${name} ${change}`), fields.slice(0, 20).map(field), fields.length > 20 ? muted(`and ${fields.length - 20} more fields`) : null);
+}
+
+/* Without traced causes: what its commit says. */
+function messageSection(one) {
+  return h('section', {}, h('h2', {}, 'What it changed'), h('pre', {}, one.message), one.sequence > 1 ? toPaste(`berth diff ${one.sequence - 1}..${one.sequence}`, muted('shows causes and consequences')) : null);
+}
+
+function recordSection(one) {
+  const pair = (name, ...value) => [h('dt', {}, name), h('dd', {}, ...value)];
+  return h('section', { class: 'card' }, h('h2', {}, 'Record'), h('dl', { class: 'kv' }, one.digest ? pair('digest', h('span', { class: 'm' }, one.digest)) : null, one.parent ? pair('parent', commitLink(one.parent)) : null,
+    one.rollback ? pair('goes back to', commitLink(one.rollback)) : null, pair('approvals used', one.approvals.length ? one.approvals.map((approval) => h('p', { class: 'm' }, approval)) : 'none'),
+    one.sequence > 1 ? pair('repeat', h('code', {}, `berth diff ${one.sequence - 1}..${one.sequence}`)) : null, pair('prove', h('code', {}, `berth verify ${one.commit.slice(0, 12)}`))));
+}

@@ -1,0 +1,161 @@
+//! The head: everything that the first view shows, and the names of all other blocks. The page loads it at once.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Place;
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Head {
+    pub format: u32,
+    /// The name of the fleet.
+    pub fleet: String,
+    /// The moment of the newest information, in seconds.
+    pub as_of: i64,
+    /// Members' reports were read. Otherwise states are those of the record alone.
+    pub has_reports: bool,
+    /// The source was read. Otherwise labels and reasons are those of the record alone.
+    pub has_source: bool,
+    pub shown: ShownForm,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub links: Option<LinkForm>,
+    pub numbers: Numbers,
+    /// The number of copies in each state.
+    pub totals: Vec<usize>,
+    /// The number of clusters in each state, in the words of `berth status`.
+    pub clusters: BTreeMap<String, usize>,
+    pub blocks: Blocks,
+    /// The labels by which columns can be grouped, the best first.
+    pub keys: Vec<String>,
+    pub attention: Vec<Attention>,
+    pub rolling: Vec<RollingLine>,
+    /// The newest publications, the newest first.
+    pub publications: Vec<PublicationLine>,
+    /// The number of the oldest publication of the page.
+    pub from: u64,
+    /// Namespaces, and groups of the first label.
+    pub rows: Vec<GroupCount>,
+    pub columns: Vec<GroupCount>,
+    /// The copies of a namespace in a group: row, column, then a count for each state.
+    pub counts: Vec<Counted>,
+    /// The content of each block, as in the name of its file.
+    pub files: BTreeMap<String, String>,
+}
+
+/// The publication that the page shows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ShownForm {
+    pub sequence: u64,
+    pub commit: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    pub subject: String,
+    pub published: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LinkForm {
+    pub file: String,
+    pub commit: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Numbers {
+    pub clusters: usize,
+    pub placements: usize,
+    pub objects: usize,
+    /// Workloads' copies, and those in sync, as `berth status` counts them.
+    pub copies: usize,
+    pub in_sync: usize,
+    pub silent: usize,
+    /// The oldest of the last reports, in seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub oldest_report: Option<i64>,
+}
+
+/// The number of blocks of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Blocks {
+    pub placements: u32,
+    pub clusters: u32,
+    /// The number of publications in a block.
+    pub publications: u64,
+    /// The number of placements in a block of the map.
+    pub rows: usize,
+}
+
+/// One thing that differs from what the source says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Attention {
+    pub state: u8,
+    pub title: String,
+    pub text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<i64>,
+    /// The number of copies that it concerns.
+    pub cells: usize,
+    /// The view that shows more, as the page addresses it.
+    pub to: String,
+    /// The edit behind it: its place, and the commit that has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Place>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// What happens next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub then: Option<String>,
+    /// A line to paste, or a command to run.
+    #[serde(rename = "do", skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+/// A rollout that is not done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RollingLine {
+    pub id: String,
+    pub placement: String,
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub release: Option<u64>,
+    pub state: String,
+    pub reason: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begun: Option<i64>,
+    pub reached: usize,
+    pub picked: usize,
+    pub stages: Vec<StageCount>,
+}
+
+/// The clusters of a stage, and how many were assigned the release, succeeded and failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageCount {
+    pub name: String,
+    pub clusters: usize,
+    pub assigned: usize,
+    pub succeeded: usize,
+    pub failed: usize,
+}
+
+/// A publication in a list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PublicationLine {
+    pub sequence: u64,
+    pub published: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    pub title: String,
+    pub removed: usize,
+    pub changed: usize,
+    pub added: usize,
+    pub clusters: usize,
+    pub held: usize,
+}
+
+/// A group, and the number of its placements or clusters.
+pub type GroupCount = (String, usize);
+
+/// A row, a column, and the number of copies in each state.
+pub type Counted = (usize, usize, Vec<usize>);

@@ -1,0 +1,142 @@
+//! All copies, by placement and cluster.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_base::model::{Decision, Key, MemberState, Pick};
+use berth_engine::report::CopyLine;
+use berth_engine::rollouts::RolloutClusterProgress;
+
+use crate::cell::{Cell, CellState, Known, held_in};
+use crate::columns::Columns;
+use crate::inputs::SiteInputs;
+
+/// The placements in order, each with its copies.
+#[derive(Debug)]
+pub(crate) struct Grid<'s> {
+    pub columns: Columns,
+    pub rows: Vec<Row<'s>>,
+    index: BTreeMap<&'s Key, usize>,
+}
+
+/// The copies of one placement.
+#[derive(Debug)]
+pub(crate) struct Row<'s> {
+    pub decision: &'s Decision,
+    /// The name of the placement in the page: `Kind/namespace/name`.
+    pub id: String,
+    /// The kind as it stands in the name.
+    pub kind: String,
+    /// By position of the cluster.
+    pub cells: Vec<PlacedCell<'s>>,
+}
+
+/// A copy, and the position of its cluster.
+#[derive(Debug)]
+pub(crate) struct PlacedCell<'s> {
+    pub column: usize,
+    pub pick: &'s Pick,
+    pub cell: Cell,
+}
+
+impl<'s> Grid<'s> {
+    pub fn of(inputs: &SiteInputs<'s>) -> Grid<'s> {
+        let columns = Columns::of(inputs);
+        let decisions: Vec<&'s Decision> = inputs.state.decisions.values().collect();
+        let kinds = kinds(&decisions);
+        let held = held_in(&inputs.state.ledger);
+        let mut rows = Vec::new();
+        for decision in ordered(decisions) {
+            let kind = kinds.get(&decision.key).cloned().unwrap_or_default();
+            let id = format!("{kind}/{}", decision.key.full_name());
+            let cells = cells(inputs, &columns, decision, held.get(&decision.key));
+            rows.push(Row { decision, id, kind, cells });
+        }
+        let index = rows.iter().enumerate().map(|(index, row)| (&row.decision.key, index)).collect();
+        Grid { columns, rows, index }
+    }
+
+    /// Returns the position of a placement.
+    pub fn row(&self, key: &Key) -> Option<usize> {
+        self.index.get(key).copied()
+    }
+
+    /// Returns the name of a placement in the page, also of one that is gone.
+    pub fn id(&self, key: &Key) -> String {
+        let known = self.row(key).map(|row| self.rows[row].id.clone());
+        known.unwrap_or_else(|| format!("{}/{}", key.kind, key.full_name()))
+    }
+
+    /// Returns the number of cells in each state.
+    pub fn totals(&self) -> Vec<usize> {
+        let mut totals = vec![0; CellState::ALL.len()];
+        let cells = self.rows.iter().flat_map(|row| &row.cells);
+        cells.for_each(|one| totals[one.cell.state as usize] += 1);
+        totals
+    }
+}
+
+/// Returns the decisions by namespace, name and kind.
+fn ordered(mut decisions: Vec<&Decision>) -> Vec<&Decision> {
+    decisions.sort_by(|a, b| {
+        let order = |one: &Decision| {
+            let Key { kind, namespace, name, group } = &one.key;
+            [namespace.clone(), name.clone(), kind.clone(), group.clone()]
+        };
+        order(a).cmp(&order(b))
+    });
+    decisions
+}
+
+/// Returns the kind of each placement, with its group where two placements differ in nothing else.
+fn kinds(decisions: &[&Decision]) -> BTreeMap<Key, String> {
+    let mut named: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
+    for Decision { key, .. } in decisions {
+        *named.entry((&key.kind, &key.namespace, &key.name)).or_default() += 1;
+    }
+    let kind = |key: &Key| match named.get(&(&*key.kind, &*key.namespace, &*key.name)) {
+        Some(2..) => key.kind_and_group(),
+        _ => key.kind.to_string(),
+    };
+    decisions.iter().map(|decision| (decision.key.clone(), kind(&decision.key))).collect()
+}
+
+/// Judges every copy of a placement.
+fn cells<'s>(
+    inputs: &SiteInputs<'s>,
+    columns: &Columns,
+    decision: &'s Decision,
+    held: Option<&BTreeSet<&str>>,
+) -> Vec<PlacedCell<'s>> {
+    let copies = inputs.members.map(|members| members.summary.copies(&decision.key)).unwrap_or_default();
+    let rollout = inputs.rollout(&decision.key);
+    let steps = rollout.map(|rollout| rollout.clusters.as_slice()).unwrap_or_default();
+    let cell = |(index, pick): (usize, &'s Pick)| {
+        let column = columns.of_cluster(&pick.cluster)?;
+        let known = known(inputs, (decision, &pick.cluster), (copies.get(index), steps.get(index)), held);
+        Some(PlacedCell { column, pick, cell: Cell::of(pick, &known) })
+    };
+    let mut cells: Vec<PlacedCell<'s>> = decision.picks.iter().enumerate().filter_map(cell).collect();
+    cells.sort_by_key(|one| one.column);
+    cells
+}
+
+/// Collects what is known about a copy. Copies and steps of a rollout stand in the order of the picks.
+fn known<'a>(
+    inputs: &'a SiteInputs<'_>,
+    (decision, cluster): (&'a Decision, &str),
+    (copy, step): (Option<&'a CopyLine<'a>>, Option<&'a RolloutClusterProgress>),
+    held: Option<&'a BTreeSet<&'a str>>,
+) -> Known<'a> {
+    let members = inputs.members.as_ref();
+    let line = members.and_then(|members| members.summary.clusters().get(cluster));
+    let member = line.and_then(|line| MemberState::of_word(line.state));
+    Known {
+        decision,
+        reported: copy.map(|copy| (copy, member)),
+        status: members.and_then(|members| members.statuses.get(cluster)).map(|status| &**status),
+        facts: inputs.state.facts.get(cluster).map(|facts| &**facts),
+        releases: inputs.state.releases.get(&decision.key).map(|releases| &**releases),
+        rollout: step,
+        held,
+    }
+}

@@ -1,0 +1,190 @@
+//! The head and the names: what the first view shows.
+
+use std::collections::BTreeMap;
+
+use berth_base::model::{ClusterStatus, MemberState, Timestamp};
+use berth_engine::report::ClusterLine;
+
+use crate::attention;
+use crate::cell::CellState;
+use crate::form::{
+    Blocks, Counted, FORMAT, GroupCount, Head, LabelRuns, LinkForm, Names, Numbers, ShownForm, runs,
+};
+use crate::grid::{Grid, Row};
+use crate::inputs::{Members, SiteInputs};
+use crate::publications;
+use crate::rollouts;
+
+/// The number of publications in the head.
+const MOST_PUBLICATIONS: usize = 14;
+
+/// Returns the head without the names of files.
+pub(crate) fn head(inputs: &SiteInputs<'_>, grid: &Grid<'_>, blocks: Blocks) -> Head {
+    let shown = &inputs.shown;
+    let groups = columns(grid);
+    Head {
+        format: FORMAT,
+        fleet: inputs.name.to_owned(),
+        as_of: as_of(inputs),
+        has_reports: inputs.members.is_some(),
+        has_source: inputs.fleet.is_some(),
+        shown: ShownForm {
+            sequence: shown.sequence,
+            commit: shown.commit.to_owned(),
+            source: shown.source.map(str::to_owned),
+            subject: shown.subject.to_owned(),
+            published: shown.published.as_second(),
+        },
+        links: inputs
+            .links
+            .as_ref()
+            .map(|links| LinkForm { file: links.file.clone(), commit: links.commit.clone() }),
+        numbers: numbers(inputs, grid),
+        totals: grid.totals(),
+        clusters: cluster_totals(inputs),
+        blocks,
+        keys: grid.columns.keys.clone(),
+        attention: attention::items(inputs, grid),
+        rolling: rollouts::lines(inputs, grid),
+        publications: inputs.history.iter().take(MOST_PUBLICATIONS).map(publications::line).collect(),
+        from: inputs.history.last().map_or(shown.sequence, |oldest| oldest.sequence),
+        rows: namespaces(grid),
+        columns: counted_groups(&groups, grid.columns.names.len()),
+        counts: counts(grid, &groups),
+        files: BTreeMap::new(),
+    }
+}
+
+/// Returns the names of clusters and placements.
+pub(crate) fn names(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Names {
+    let columns = &grid.columns;
+    let labels = columns.keys.iter().map(|key| (key.clone(), columns.groups(key)));
+    let kinds = distinct(grid.rows.iter().map(|row| row.kind.as_str()));
+    let namespaces = distinct(grid.rows.iter().map(|row| &*row.decision.key.namespace));
+    let position = |all: &[String], one: &str| all.iter().position(|known| known == one).unwrap_or(0) as u32;
+    let last = inputs.last_changes();
+    let changed_by =
+        |row: &Row<'_>| last.get(&row.decision.key).map_or(0, |publication| publication.sequence);
+    let rollout = |(index, row): (usize, &Row<'_>)| {
+        let rollout = inputs.rollout(&row.decision.key).filter(|one| rollouts::is_on_its_way(one))?;
+        Some((index, rollouts::id(rollout)))
+    };
+    Names {
+        clusters: columns.names.clone(),
+        states: runs(columns.names.iter().map(|name| u32::from(cluster_state(inputs, name).number()))),
+        labels: labels.collect(),
+        placements: grid.rows.iter().map(|row| row.decision.key.name.to_string()).collect(),
+        kind_of: grid.rows.iter().map(|row| position(&kinds, &row.kind)).collect(),
+        namespace_of: runs(grid.rows.iter().map(|row| position(&namespaces, &row.decision.key.namespace))),
+        changed_by: grid.rows.iter().map(changed_by).collect(),
+        rollouts: grid.rows.iter().enumerate().filter_map(rollout).collect(),
+        kinds,
+        namespaces,
+    }
+}
+
+/// Returns the moment of the newest information: a publication, a report, or the beginning of a silence. Equal inputs
+/// give an equal moment, whenever the page is made.
+fn as_of(inputs: &SiteInputs<'_>) -> i64 {
+    let published = [inputs.shown.moment, inputs.shown.published].map(Timestamp::as_second);
+    let members = inputs.members.into_iter();
+    let of_member = |members: Members<'_>| {
+        let statuses =
+            members.lines.iter().filter_map(|line| Some((line, members.statuses.get(&line.name)?)));
+        statuses.filter_map(|(line, status)| known_since(line, status)).max()
+    };
+    members.filter_map(of_member).chain(published).max().unwrap_or_default()
+}
+
+/// Returns the moment of a member's report or, if it is silent, the moment from which it counts as silent.
+fn known_since(line: &ClusterLine, status: &ClusterStatus) -> Option<i64> {
+    let reported = status.reported?.as_second();
+    let is_silent = line.state == MemberState::Silent.word();
+    let interval = status.next_due.filter(|_| is_silent).map_or(0, |due| due.as_second() - reported);
+    Some(reported + 3 * interval.max(0))
+}
+
+fn numbers(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Numbers {
+    let lines = inputs.members.map(|members| members.lines).unwrap_or_default();
+    let silent = lines.iter().filter(|line| CellState::of_cluster(line.state) == CellState::Silent);
+    let with_objects = || grid.rows.iter().filter(|row| !row.decision.objects.is_empty());
+    let in_sync = |members: Members<'_>| members.summary.workloads().values().map(|line| line.in_sync).sum();
+    Numbers {
+        clusters: grid.columns.names.len(),
+        placements: grid.rows.len(),
+        objects: with_objects().map(|row| row.cells.len() * row.decision.objects.len()).sum(),
+        copies: with_objects().map(|row| row.cells.len()).sum(),
+        in_sync: inputs.members.map(in_sync).unwrap_or_default(),
+        silent: silent.count(),
+        oldest_report: lines.iter().filter_map(|line| line.reported).min().map(Timestamp::as_second),
+    }
+}
+
+fn cluster_totals(inputs: &SiteInputs<'_>) -> BTreeMap<String, usize> {
+    let mut totals = BTreeMap::new();
+    for line in inputs.members.map(|members| members.lines).unwrap_or_default() {
+        *totals.entry(line.state.to_owned()).or_default() += 1;
+    }
+    totals
+}
+
+fn cluster_state(inputs: &SiteInputs<'_>, name: &str) -> CellState {
+    let Some(members) = inputs.members else { return CellState::Published };
+    let found = members.lines.binary_search_by(|line| line.name.as_str().cmp(name)).ok();
+    let word = found.map_or(MemberState::NeverReported.word(), |index| members.lines[index].state);
+    CellState::of_cluster(word)
+}
+
+fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
+    let mut found: Vec<String> = names.map(str::to_owned).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+/// Returns the groups of the first label. Without a label all clusters are one group.
+fn columns(grid: &Grid<'_>) -> LabelRuns {
+    match grid.columns.keys.first() {
+        Some(key) => grid.columns.groups(key),
+        None => LabelRuns { values: vec![String::new()], of: vec![grid.columns.names.len() as u32, 0] },
+    }
+}
+
+fn namespaces(grid: &Grid<'_>) -> Vec<GroupCount> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for row in &grid.rows {
+        *counts.entry(&row.decision.key.namespace).or_default() += 1;
+    }
+    counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
+}
+
+fn counted_groups(groups: &LabelRuns, clusters: usize) -> Vec<GroupCount> {
+    let group_of = spread(groups, clusters);
+    let count = |index: usize| group_of.iter().filter(|group| **group == index).count();
+    groups.values.iter().enumerate().map(|(index, value)| (value.clone(), count(index))).collect()
+}
+
+/// Returns the group of each cluster.
+fn spread(groups: &LabelRuns, clusters: usize) -> Vec<usize> {
+    let mut group_of = Vec::with_capacity(clusters);
+    for run in groups.of.chunks_exact(2) {
+        group_of.extend(std::iter::repeat_n(run[1] as usize, run[0] as usize));
+    }
+    group_of
+}
+
+/// Counts the copies of each namespace in each group, by state.
+fn counts(grid: &Grid<'_>, groups: &LabelRuns) -> Vec<Counted> {
+    let group_of = spread(groups, grid.columns.names.len());
+    let namespaces: Vec<String> = namespaces(grid).into_iter().map(|(name, _)| name).collect();
+    let mut counts: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
+    for row in &grid.rows {
+        let namespace = namespaces.binary_search_by(|name| name.as_str().cmp(&row.decision.key.namespace));
+        for one in &row.cells {
+            let place = (namespace.unwrap_or(0), group_of[one.column]);
+            let states = counts.entry(place).or_insert_with(|| vec![0; CellState::ALL.len()]);
+            states[one.cell.state as usize] += 1;
+        }
+    }
+    counts.into_iter().map(|((row, column), states)| (row, column, states)).collect()
+}

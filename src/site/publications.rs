@@ -1,0 +1,139 @@
+//! Publications: lines for lists, and the details of each.
+
+use std::collections::BTreeMap;
+
+use berth_base::text::some_of;
+use berth_engine::consequences::folded::{
+    Cause, Consequence, FoldedPlan, Move, ObjectDetail, ReplicaMove, Section,
+};
+use berth_engine::gate::messages::ALLOW_DELETE;
+
+use crate::form::{
+    CauseForm, ConsequenceForm, FieldForm, HeldForm, MOST_NAMES, ObjectForm, PlacesForm, PublicationDetails,
+    PublicationLine, SectionForm, place,
+};
+use crate::grid::Grid;
+use crate::inputs::{ObjectCounts, Publication, SiteInputs, words_of};
+
+/// The number of names in a move of replicas, of reasons, and of objects of a consequence.
+const MOST_REPLICAS: usize = 6;
+const MOST_REASONS: usize = 8;
+const MOST_OBJECTS: usize = 20;
+
+/// Returns a publication as people call it: the subject of its source, or the first line of its own message.
+pub(crate) fn title(publication: &Publication) -> String {
+    let own =
+        || publication.message.lines().next().unwrap_or_default().trim_start_matches("berth: ").to_owned();
+    publication.subject.clone().filter(|subject| !subject.is_empty()).unwrap_or_else(own)
+}
+
+/// Returns a line for lists.
+pub(crate) fn line(publication: &Publication) -> PublicationLine {
+    let ObjectCounts { removed, changed, added } = publication.objects;
+    PublicationLine {
+        sequence: publication.sequence,
+        published: publication.published.as_second(),
+        source: publication.source.clone(),
+        title: title(publication),
+        removed,
+        changed,
+        added,
+        clusters: publication.clusters,
+        held: publication.held.len(),
+    }
+}
+
+/// Returns the details of all publications, by number.
+pub(crate) fn details(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> BTreeMap<u64, PublicationDetails> {
+    inputs.history.iter().map(|one| (one.sequence, of_publication(one, grid))).collect()
+}
+
+fn of_publication(publication: &Publication, grid: &Grid<'_>) -> PublicationDetails {
+    let ObjectCounts { removed, changed, added } = publication.objects;
+    let held = publication.held.iter().map(|held| HeldForm {
+        placement: grid.id(&held.key),
+        approval: format!("{ALLOW_DELETE}: {}", held.digest),
+    });
+    let explained = publication.explained.as_ref();
+    PublicationDetails {
+        sequence: publication.sequence,
+        commit: publication.commit.clone(),
+        parent: publication.parent.clone(),
+        source: publication.source.clone(),
+        published: publication.published.as_second(),
+        digest: publication.digest.clone(),
+        title: title(publication),
+        message: publication.message.clone(),
+        removed,
+        changed,
+        added,
+        clusters: publication.clusters,
+        held: held.collect(),
+        approvals: publication.approvals.clone(),
+        rollback: publication.rollback.clone(),
+        sections: explained.map(|plan| sections(plan, grid)),
+        idle: explained.map(|plan| plan.idle.iter().map(cause).collect()).unwrap_or_default(),
+    }
+}
+
+fn sections(plan: &FoldedPlan, grid: &Grid<'_>) -> Vec<SectionForm> {
+    let form = |section: &Section| SectionForm {
+        causes: section.causes.iter().map(cause).collect(),
+        how: section.how.and_then(words_of).map(str::to_owned),
+        consequences: section.consequences.iter().map(|one| consequence(one, grid)).collect(),
+        replicas: section.replicas.iter().map(replicas).collect(),
+    };
+    plan.sections.iter().map(form).collect()
+}
+
+fn cause(cause: &Cause) -> CauseForm {
+    CauseForm { words: cause.words.clone(), at: cause.places.first().map(place), changes: cause.changes }
+}
+
+fn consequence(one: &Consequence, grid: &Grid<'_>) -> ConsequenceForm {
+    let places = one.places.iter().map(|(keys, clusters)| PlacesForm {
+        placements: keys.iter().take(MOST_NAMES).map(|key| grid.id(key)).collect(),
+        clusters: clusters.iter().take(MOST_NAMES).cloned().collect(),
+        count: clusters.len(),
+    });
+    let reasons = one.reasons.iter().take(MOST_REASONS).map(|(words, count)| (*count, words.clone()));
+    ConsequenceForm {
+        move_: move_word(one.move_).to_owned(),
+        held: one.is_held,
+        orphaning: one.is_orphaning,
+        places: places.collect(),
+        reasons: reasons.collect(),
+        objects: [one.copies.removed, one.copies.changed, one.copies.added],
+        details: one.objects.iter().take(MOST_OBJECTS).map(object).collect(),
+    }
+}
+
+pub(crate) fn move_word(move_: Move) -> &'static str {
+    match move_ {
+        Move::Leaves => "leaves",
+        Move::Changes => "changes",
+        Move::Joins => "joins",
+    }
+}
+
+fn object(detail: &ObjectDetail) -> ObjectForm {
+    let name = detail.object.as_ref().map_or_else(|| detail.kind.to_string(), ToString::to_string);
+    let fields = detail.fields.iter().flat_map(|fields| fields.iter());
+    let field = |change: &berth_engine::consequences::field_changes::FieldChange| FieldForm {
+        path: change.path.clone(),
+        before: change.before.clone(),
+        after: change.after.clone(),
+    };
+    ObjectForm { change: detail.change.word().to_owned(), name, fields: fields.map(field).collect() }
+}
+
+fn replicas(moved: &ReplicaMove) -> String {
+    let number = |number: &Option<i64>| number.map_or_else(|| "none".to_owned(), |number| number.to_string());
+    let clusters = moved
+        .clusters
+        .iter()
+        .map(|(name, before, after)| format!("{name} {} → {}", number(before), number(after)));
+    let held = if moved.is_held { "held: " } else { "" };
+    let clusters = some_of(clusters, MOST_REPLICAS);
+    format!("{held}replicas of {}: {} → {} ({clusters})", moved.key.full_name(), moved.before, moved.after)
+}

@@ -1,0 +1,303 @@
+//! Why placements pick clusters, and why not.
+//!
+//! Clusters with equal labels, taints and facts get equal verdicts from most policies. Such policies are explained over
+//! one cluster of each class. A policy that ranks clusters, or reads their names, is explained over all of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_base::model::placement::{Filter, Rule, Selection};
+use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Placement, Policy, Source};
+use berth_base::text::some_of;
+use berth_engine::decide::{self, ClusterTrace, Stage, Step, Trace};
+use berth_engine::pipeline;
+
+use crate::columns::Columns;
+use crate::form::{FunnelStep, Runs, ScoredCluster, ScorerForm, runs};
+use crate::grid::Row;
+use crate::inputs::SiteInputs;
+
+/// The number of lines of traces in memory at a time.
+const MOST_LINES: usize = 200_000;
+
+/// The number of clusters that are listed after the picked ones.
+const NEXT_IN_LINE: usize = 12;
+
+/// The number of ranked clusters.
+const MOST_SCORED: usize = 300;
+
+/// The number of names in the words of a rule.
+const MOST_NAMED: usize = 5;
+
+/// Why one placement picks its clusters.
+#[derive(Debug, Default)]
+pub(crate) struct Explanation {
+    pub rule: String,
+    pub funnel: Vec<FunnelStep>,
+    pub reasons: Vec<String>,
+    pub reason_of: Runs,
+    pub scorers: Vec<ScorerForm>,
+    pub scored: Vec<ScoredCluster>,
+}
+
+/// Classes of equal clusters: a cluster of each, and the class of every cluster.
+struct Classes<'s> {
+    representatives: Vec<&'s str>,
+    of: BTreeMap<&'s str, usize>,
+}
+
+/// Explains every placement.
+pub(crate) fn explain(inputs: &SiteInputs<'_>, columns: &Columns, rows: &[Row<'_>]) -> Vec<Explanation> {
+    let Some(fleet) = inputs.fleet else {
+        return rows.iter().map(|row| Explanation::of_record(row.decision, columns)).collect();
+    };
+    let classes = Classes::of(fleet, inputs);
+    let by_class = |row: &&Row<'_>| {
+        let placement = fleet.placements.get(&row.decision.key);
+        placement.is_some_and(|placement| reads_no_names(placement)) && classes.are_uniform(row.decision)
+    };
+    let (alike, single): (Vec<&Row<'_>>, Vec<&Row<'_>>) = rows.iter().partition(by_class);
+    let mut found: BTreeMap<&Key, Explanation> = BTreeMap::new();
+    let reduced = classes.reduced(fleet);
+    for (rows, fleet, classes) in [(alike, &reduced, Some(&classes)), (single, fleet, None)] {
+        let at_once = (MOST_LINES / fleet.clusters.len().max(1)).max(1);
+        for rows in rows.chunks(at_once) {
+            let traces = traces(inputs, fleet, rows);
+            for row in rows {
+                let context = Context { fleet, columns, decision: row.decision, classes };
+                let trace = traces.get(&row.decision.key);
+                found.insert(&row.decision.key, context.explanation(trace));
+            }
+        }
+    }
+    rows.iter().map(|row| found.remove(&row.decision.key).unwrap_or_default()).collect()
+}
+
+/// Traces the decisions, as they follow from the state.
+fn traces(inputs: &SiteInputs<'_>, fleet: &Fleet, rows: &[&Row<'_>]) -> BTreeMap<Key, Trace> {
+    let statuses = pipeline::with_first_seen(inputs.state, &inputs.state.facts);
+    let keys = rows.iter().map(|row| &row.decision.key);
+    decide::explain_all(fleet, &inputs.state.decisions, &statuses, inputs.shown.moment, keys)
+}
+
+/// Reports whether a policy's verdict on a cluster depends on nothing but the cluster's properties.
+fn reads_no_names(placement: &Placement) -> bool {
+    let Source::Own(policy) = &placement.source else { return false };
+    let reads_names = |filter: &Filter| match &filter.rule {
+        Rule::Named(_) | Rule::Reachable(_) | Rule::Nowhere(_) => true,
+        Rule::AnyOf(terms) => terms.iter().any(|term| !term.expressions.is_empty()),
+        _ => false,
+    };
+    policy.selection == Selection::All
+        && policy.scorers.is_empty()
+        && policy.division.is_none()
+        && policy.blocked.is_none()
+        && !policy.candidates.iter().chain(&policy.filters).any(reads_names)
+}
+
+impl<'s> Classes<'s> {
+    fn of(fleet: &'s Fleet, inputs: &SiteInputs<'_>) -> Classes<'s> {
+        let mut known: BTreeMap<String, usize> = BTreeMap::new();
+        let (mut representatives, mut of) = (Vec::new(), BTreeMap::new());
+        for (name, cluster) in &fleet.clusters {
+            let facts = inputs.state.facts.get(name).map(|facts| &**facts);
+            let class = *known.entry(properties(cluster, facts)).or_insert(representatives.len());
+            if class == representatives.len() {
+                representatives.push(name.as_str());
+            }
+            of.insert(name.as_str(), class);
+        }
+        Classes { representatives, of }
+    }
+
+    /// Returns the fleet with one cluster of each class.
+    fn reduced(&self, fleet: &Fleet) -> Fleet {
+        let mut reduced = fleet.clone();
+        let kept = |name: &&str| Some(((*name).to_owned(), fleet.clusters.get(*name)?.clone()));
+        reduced.clusters = self.representatives.iter().filter_map(kept).collect();
+        reduced
+    }
+
+    /// Reports whether a decision picks all clusters of a class or none. A pick that only stays makes a difference.
+    fn are_uniform(&self, decision: &Decision) -> bool {
+        let mut seen: BTreeMap<usize, bool> = BTreeMap::new();
+        let picked: BTreeSet<&str> = decision.picked().map(|pick| &*pick.cluster).collect();
+        self.of.iter().all(|(name, class)| {
+            let is_picked = picked.contains(name);
+            *seen.entry(*class).or_insert(is_picked) == is_picked
+        })
+    }
+
+    fn representative(&self, cluster: &str) -> Option<&'s str> {
+        self.of.get(cluster).map(|class| self.representatives[*class])
+    }
+}
+
+/// Writes everything of a cluster but its names, equal for equal clusters.
+fn properties(cluster: &Cluster, facts: Option<&ClusterStatus>) -> String {
+    let nameless = Cluster { name: "".into(), origins: Vec::new(), ..cluster.clone() };
+    let facts = facts.map(|facts| ClusterStatus {
+        cluster: String::new(),
+        reported: None,
+        next_due: None,
+        copies: BTreeMap::new(),
+        ..facts.clone()
+    });
+    format!("{nameless:?} {facts:?}")
+}
+
+/// What an explanation is made from.
+struct Context<'c> {
+    fleet: &'c Fleet,
+    columns: &'c Columns,
+    decision: &'c Decision,
+    /// Set if the trace has only one cluster of each class.
+    classes: Option<&'c Classes<'c>>,
+}
+
+impl Context<'_> {
+    fn explanation(&self, trace: Option<&Trace>) -> Explanation {
+        let Some(trace) = trace else { return Explanation::of_record(self.decision, self.columns) };
+        let lines: BTreeMap<&str, &ClusterTrace> =
+            trace.clusters.iter().map(|line| (line.cluster.as_str(), line)).collect();
+        let of_column: Vec<Option<&ClusterTrace>> = self
+            .columns
+            .names
+            .iter()
+            .map(|name| {
+                let traced = match self.classes {
+                    Some(classes) => classes.representative(name)?,
+                    None => name,
+                };
+                lines.get(traced).copied()
+            })
+            .collect();
+        let mut table = Reasons::default();
+        let reason_of = self.columns.names.iter().zip(&of_column).map(|(name, line)| {
+            let picked = self.decision.pick(name).filter(|pick| !pick.leaving);
+            let reason = picked.map(|pick| pick.reason.as_str()).or(line.map(|line| line.reason.as_str()));
+            table.index(reason.unwrap_or("the cluster is not in the inventory"))
+        });
+        let reason_of: Vec<u32> = reason_of.collect();
+        let placement = self.fleet.placements.get(&self.decision.key).map(|placement| &**placement);
+        let funnel = funnel(&of_column, &reason_of, self.decision, placement, self.columns);
+        let (scorers, scored) = scores(&of_column, self.decision);
+        let rule = placement.map(rule_in_words).unwrap_or_default();
+        Explanation { rule, funnel, reasons: table.texts, reason_of: runs(reason_of), scorers, scored }
+    }
+}
+
+impl Explanation {
+    /// Explains a decision by its own record: the reasons of the picked clusters.
+    fn of_record(decision: &Decision, columns: &Columns) -> Explanation {
+        let mut table = Reasons::default();
+        let reason_of: Vec<u32> = columns
+            .names
+            .iter()
+            .map(|name| match decision.pick(name) {
+                Some(pick) => table.index(&pick.reason),
+                None => table.index("the placement does not pick it"),
+            })
+            .collect();
+        Explanation { reasons: table.texts, reason_of: runs(reason_of), ..Explanation::default() }
+    }
+}
+
+/// Texts, each once.
+#[derive(Default)]
+struct Reasons {
+    texts: Vec<String>,
+    index: BTreeMap<String, u32>,
+}
+
+impl Reasons {
+    fn index(&mut self, text: &str) -> u32 {
+        if let Some(index) = self.index.get(text) {
+            return *index;
+        }
+        let index = self.texts.len() as u32;
+        self.texts.push(text.to_owned());
+        self.index.insert(text.to_owned(), index);
+        index
+    }
+}
+
+/// Returns what each rule leaves of the fleet, in the order of the rules.
+fn funnel(
+    of_column: &[Option<&ClusterTrace>],
+    reason_of: &[u32],
+    decision: &Decision,
+    placement: Option<&Placement>,
+    columns: &Columns,
+) -> Vec<FunnelStep> {
+    let is_rule = |step: &&Step| step.stage != Stage::Stay;
+    let longest = of_column.iter().flatten().max_by_key(|line| line.steps.iter().filter(is_rule).count());
+    let rules: Vec<&Step> = longest.into_iter().flat_map(|line| line.steps.iter().filter(is_rule)).collect();
+    let mut dropped: Vec<BTreeMap<u32, usize>> = vec![BTreeMap::new(); rules.len() + 1];
+    for (column, line) in of_column.iter().enumerate() {
+        let Some(line) = line else { continue };
+        if decision.pick(&columns.names[column]).is_some_and(|pick| !pick.leaving) {
+            continue;
+        }
+        let failed = line.steps.iter().filter(is_rule).position(|step| !step.passed);
+        let at = failed.unwrap_or(rules.len()).min(rules.len());
+        *dropped[at].entry(reason_of[column]).or_default() += 1;
+    }
+    let mut left = of_column.iter().flatten().count();
+    let named = rules.iter().map(|step| {
+        let rule = if step.rule.is_empty() { "any labels" } else { &step.rule };
+        (rule.to_owned(), step.by.as_ref().map(ToString::to_string))
+    });
+    let last = (placement.map(rule_in_words).unwrap_or_default(), None);
+    let steps = named.chain([last]).zip(dropped).map(|((rule, by), dropped)| {
+        left -= dropped.values().sum::<usize>();
+        FunnelStep { rule, by, left, dropped: dropped.into_iter().collect() }
+    });
+    let mut steps: Vec<FunnelStep> = steps.collect();
+    // The selection is a rule only if it drops somebody.
+    steps.pop_if(|step| step.dropped.is_empty());
+    steps
+}
+
+/// Returns the scorers, and the picked clusters with those that follow them, by rank.
+fn scores(of_column: &[Option<&ClusterTrace>], decision: &Decision) -> (Vec<ScorerForm>, Vec<ScoredCluster>) {
+    let mut scored = Vec::new();
+    let mut scorers = Vec::new();
+    for (cluster, line) in of_column.iter().enumerate() {
+        let Some((line, rank)) = line.and_then(|line| Some((line, line.rank?))) else { continue };
+        if line.scores.is_empty() {
+            continue;
+        }
+        if scorers.is_empty() {
+            let form = |part: &decide::ScorePart| ScorerForm { name: part.name.clone(), weight: part.weight };
+            scorers = line.scores.iter().map(form).collect();
+        }
+        let scores = line.scores.iter().map(|part| part.score).collect();
+        scored.push(ScoredCluster { cluster, rank, scores });
+    }
+    scored.sort_by_key(|one| one.rank);
+    scored.truncate((decision.picks.len() + NEXT_IN_LINE).min(MOST_SCORED));
+    (scorers, scored)
+}
+
+/// Describes what a placement picks.
+fn rule_in_words(placement: &Placement) -> String {
+    match &placement.source {
+        Source::Follows(follow) => {
+            let names = follow.placements.iter().map(|one| one.describe());
+            format!("the clusters of {}", some_of(names, MOST_NAMED))
+        }
+        Source::Own(policy) => selection_in_words(policy),
+    }
+}
+
+fn selection_in_words(policy: &Policy) -> String {
+    match &policy.selection {
+        Selection::All => "every cluster that passes".to_owned(),
+        Selection::First(count) => format!("the best {count}"),
+        Selection::Exactly(names) => format!("by name: {}", some_of(names, MOST_NAMED)),
+        Selection::InTurn(choices) => {
+            let names = choices.iter().map(|choice| &choice.name);
+            format!("one choice after the other: {}", some_of(names, MOST_NAMED))
+        }
+    }
+}

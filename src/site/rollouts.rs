@@ -1,0 +1,189 @@
+//! The rollouts that are not done: lines for the first view, and details.
+
+use std::collections::BTreeMap;
+
+use berth_base::model::Timestamp;
+use berth_base::model::release::Health;
+use berth_base::model::rollout::StageTask;
+use berth_base::model::staged::{StageCluster, StageProgress};
+use berth_engine::release::workload_rollout::RolloutState;
+use berth_engine::rollouts::{RolloutClusterProgress, RolloutProgress};
+
+use crate::block::fnv1a;
+use crate::form::{RollingLine, RolloutClusterForm, RolloutDetails, StageCount, StageForm, place};
+use crate::grid::Grid;
+use crate::inputs::{Publication, SiteInputs};
+use crate::publications::title;
+
+/// Reports whether a rollout is shown by itself.
+pub(crate) fn is_on_its_way(rollout: &RolloutProgress) -> bool {
+    rollout.state != RolloutState::Done
+}
+
+/// Returns the name of a rollout's block: short, safe in a file's name, and new with each release.
+pub(crate) fn id(rollout: &RolloutProgress) -> String {
+    let key = &rollout.key;
+    let whole = format!("{} {}", key.kind_and_group(), key.full_name());
+    let release = rollout.release.unwrap_or_default();
+    format!("{:08x}-{release}", fnv1a(whole.as_bytes()))
+}
+
+/// Returns the rollouts that need somebody first, then the others by name.
+pub(crate) fn lines(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Vec<RollingLine> {
+    let mut shown: Vec<&RolloutProgress> = inputs.rollouts.iter().filter(|one| is_on_its_way(one)).collect();
+    shown.sort_by_key(|one| std::cmp::Reverse(one.state == RolloutState::Halted));
+    let line = |one: &&RolloutProgress| {
+        let (reached, picked) = one.reached();
+        RollingLine {
+            id: id(one),
+            placement: grid.id(&one.key),
+            name: one.key.full_name(),
+            release: one.release,
+            state: one.state.word().to_owned(),
+            reason: one.reason.clone(),
+            begun: one.begun.map(Timestamp::as_second),
+            reached,
+            picked,
+            stages: counts(one),
+        }
+    };
+    shown.iter().map(line).collect()
+}
+
+/// Returns the details of each rollout that is not done, by the name of its block.
+pub(crate) fn details(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> BTreeMap<String, RolloutDetails> {
+    let shown = inputs.rollouts.iter().filter(|one| is_on_its_way(one));
+    shown.map(|one| (id(one), of_rollout(inputs, grid, one))).collect()
+}
+
+fn of_rollout(inputs: &SiteInputs<'_>, grid: &Grid<'_>, one: &RolloutProgress) -> RolloutDetails {
+    let fleet = inputs.fleet;
+    let at = fleet.and_then(|fleet| fleet.workloads.get(&one.key)).map(|workload| place(&workload.origin));
+    let decision = inputs.state.decisions.get(&one.key);
+    let file = || (decision.map(|decision| decision.source.clone()).unwrap_or_default(), 0);
+    let stage_of = stages_of(one);
+    let cluster =
+        |cluster: &RolloutClusterProgress| of_cluster(one, cluster, stage_of.get(cluster.cluster.as_str()));
+    RolloutDetails {
+        placement: grid.id(&one.key),
+        name: one.key.full_name(),
+        strategy: one.strategy.to_owned(),
+        release: one.release,
+        last_good: one.good,
+        state: one.state.word().to_owned(),
+        reason: one.reason.clone(),
+        notes: one.notes.iter().cloned().collect(),
+        begun: one.begun.map(Timestamp::as_second),
+        next: one.next.map(Timestamp::as_second),
+        at: at.unwrap_or_else(file),
+        stages: stages(one),
+        clusters: one.clusters.iter().map(cluster).collect(),
+        events: events(inputs, one),
+    }
+}
+
+/// Returns the stage of each cluster, and its progress there.
+fn stages_of(one: &RolloutProgress) -> BTreeMap<&str, (usize, &StageCluster)> {
+    let mut found = BTreeMap::new();
+    for (index, stage) in one.stages.iter().enumerate() {
+        found.extend(stage.clusters.iter().map(|cluster| (cluster.name.as_str(), (index, cluster))));
+    }
+    found
+}
+
+fn of_cluster(
+    one: &RolloutProgress,
+    cluster: &RolloutClusterProgress,
+    stage: Option<&(usize, &StageCluster)>,
+) -> RolloutClusterForm {
+    let verdict = verdict(one, cluster);
+    let is_judged = matches!(verdict, "failed" | "succeeded");
+    let reported = cluster.report.as_ref().and_then(|report| report.since).filter(|_| is_judged);
+    let progress = stage.map(|(_, progress)| progress);
+    let judged = progress.and_then(|progress| progress.succeeded).or(reported);
+    let assigned = cluster.told.or(progress.and_then(|progress| progress.started));
+    RolloutClusterForm {
+        cluster: cluster.cluster.clone(),
+        stage: stage.map(|(index, _)| *index),
+        release: cluster.release,
+        assigned: assigned.map(Timestamp::as_second),
+        judged: judged.map(Timestamp::as_second),
+        verdict: verdict.to_owned(),
+        words: cluster.words(),
+    }
+}
+
+/// Returns a cluster's part in the rollout in a word.
+fn verdict(one: &RolloutProgress, cluster: &RolloutClusterProgress) -> &'static str {
+    if cluster.leaving {
+        return "leaving";
+    }
+    if cluster.release.is_none() || cluster.release != one.release {
+        return "waits";
+    }
+    match cluster.report.as_ref().map(|report| report.health) {
+        Some(Health::Failed) => "failed",
+        Some(Health::Succeeded) => "succeeded",
+        Some(Health::Applying | Health::Progressing) => "progressing",
+        // Without an assignment the cluster has the release as a good one.
+        None if cluster.told.is_none() => "succeeded",
+        None => "progressing",
+    }
+}
+
+/// Returns the counts of each stage; a rollout without stages counts as one.
+fn counts(one: &RolloutProgress) -> Vec<StageCount> {
+    let stage_of = stages_of(one);
+    let mut counts: Vec<StageCount> = one
+        .stages
+        .iter()
+        .map(|stage| StageCount { name: stage.name.clone(), ..StageCount::default() })
+        .collect();
+    if counts.is_empty() {
+        counts.push(StageCount::default());
+    }
+    for cluster in one.clusters.iter().filter(|cluster| !cluster.leaving) {
+        let index = stage_of.get(cluster.cluster.as_str()).map_or(0, |(index, _)| *index);
+        let Some(count) = counts.get_mut(index) else { continue };
+        let verdict = verdict(one, cluster);
+        count.clusters += 1;
+        count.assigned += usize::from(verdict != "waits");
+        count.succeeded += usize::from(verdict == "succeeded");
+        count.failed += usize::from(verdict == "failed");
+    }
+    counts
+}
+
+fn stages(one: &RolloutProgress) -> Vec<StageForm> {
+    let form = |(count, stage): (StageCount, Option<&StageProgress>)| StageForm {
+        name: count.name,
+        clusters: count.clusters,
+        assigned: count.assigned,
+        succeeded: count.succeeded,
+        failed: count.failed,
+        at_a_time: stage.map(StageProgress::most_at_a_time),
+        before: stage.map(|stage| stage.before.iter().map(task).collect()).unwrap_or_default(),
+        after: stage.map(|stage| stage.after.iter().map(task).collect()).unwrap_or_default(),
+        started: stage.and_then(|stage| stage.started).map(Timestamp::as_second),
+        finished: stage.and_then(|stage| stage.finished).map(Timestamp::as_second),
+    };
+    let stages = one.stages.iter().map(Some).chain(std::iter::repeat(None));
+    counts(one).into_iter().zip(stages).map(form).collect()
+}
+
+fn task(task: &StageTask) -> String {
+    match task {
+        StageTask::Approval => "an approval".to_owned(),
+        StageTask::Wait(seconds) => format!("{} min", seconds / 60),
+    }
+}
+
+/// Returns the publications since the rollout began that changed its workload, the oldest first.
+fn events(inputs: &SiteInputs<'_>, one: &RolloutProgress) -> Vec<(u64, i64, String)> {
+    let begun = one.begun.map_or(0, Timestamp::as_second);
+    let is_of = |publication: &&Publication| {
+        publication.published.as_second() >= begun && publication.touched.contains(&one.key)
+    };
+    let event = |one: &Publication| (one.sequence, one.published.as_second(), title(one));
+    inputs.history.iter().rev().filter(is_of).map(event).collect()
+}

@@ -1,0 +1,217 @@
+//! Tests of the page's core, over values.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use berth_base::diag::Pos;
+use berth_base::model::placement::{Filter, Rule};
+use berth_base::model::{
+    Cluster, Decision, Fleet, Key, ObjectId, Pick, Placement, Policy, Requirement, Selector, Shared, Source,
+    Timestamp,
+};
+use berth_engine::state::State;
+
+use crate::block::{Block, fnv1a};
+use crate::form::{Names, PlacementDetails, runs};
+use crate::inputs::{Links, Publication, Shown, SiteInputs, SourceProgress};
+use crate::site::Site;
+
+/// A fleet of clusters in two regions, and placements that pick one of them.
+struct World {
+    fleet: Fleet,
+    state: State,
+    name: String,
+}
+
+fn region(index: usize) -> &'static str {
+    if index.is_multiple_of(2) { "north" } else { "south" }
+}
+
+impl World {
+    fn new(clusters: usize, placements: usize) -> World {
+        let mut world = World { fleet: Fleet::default(), state: State::default(), name: "fleet".to_owned() };
+        for index in 0..clusters {
+            let labels = BTreeMap::from([("region".to_owned(), region(index).to_owned())]);
+            let name = format!("c{index:03}");
+            let cluster = Cluster { name: name.as_str().into(), labels, ..Cluster::default() };
+            world.fleet.clusters.insert(name, Shared::from(cluster));
+        }
+        for index in 0..placements {
+            world.place(&format!("p{index:03}"), region(index));
+        }
+        world
+    }
+
+    /// Places an object in the clusters of a region.
+    fn place(&mut self, name: &str, wanted: &str) {
+        let key = Key::new("example.com", "Thing", "shop", name);
+        let selector =
+            Selector { requirements: vec![Requirement::Is("region".to_owned(), wanted.to_owned())] };
+        let filters = vec![Filter { rule: Rule::Labels(selector), by: None }];
+        let source = Source::Own(Box::new(Policy { filters, ..Policy::BLANK }));
+        let placement = Placement::new(key.clone(), Pos::new("things.yaml", 3, 1), source);
+        self.fleet.placements.insert(key.clone(), Shared::from(placement));
+        let mut decision = Decision::new(key.clone(), "things.yaml");
+        decision.objects = vec![ObjectId::new("", "ConfigMap", "shop", name)];
+        let clusters = self.fleet.clusters.iter().filter(|(_, cluster)| cluster.labels["region"] == wanted);
+        let reason = format!("label region={wanted}");
+        let pick = |name: &String| Pick::of(name.as_str()).with(|details| details.reason.clone_from(&reason));
+        decision.picks = clusters.map(|(name, _)| pick(name)).collect::<Vec<_>>().into();
+        self.state.decisions.insert(key, decision);
+    }
+
+    fn site(&self) -> Site {
+        let moment = Timestamp::from_second(1_000).unwrap();
+        let history =
+            [Publication { sequence: 7, message: "berth: first\n".to_owned(), ..Publication::default() }];
+        Site::of(&SiteInputs {
+            name: &self.name,
+            shown: Shown {
+                sequence: 7,
+                commit: "c0ffee",
+                source: None,
+                subject: "",
+                moment,
+                published: moment,
+            },
+            state: &self.state,
+            fleet: Some(&self.fleet),
+            members: None,
+            rollouts: &[],
+            held: &[],
+            source: SourceProgress::default(),
+            history: &history,
+            links: None,
+        })
+    }
+}
+
+fn text<'s>(site: &'s Site, key: &str) -> &'s str {
+    let path = format!("data/{key}.{}.js", site.head.files[key]);
+    let file = site.files.iter().find(|file| file.path == path).expect("the file of the block");
+    std::str::from_utf8(&file.bytes).expect("text")
+}
+
+fn details(site: &Site, id: &str) -> PlacementDetails {
+    let index = fnv1a(id.as_bytes()) % site.head.blocks.placements;
+    let block: BTreeMap<String, PlacementDetails> = Block::read(text(site, &format!("p-{index}"))).unwrap();
+    block[id].clone()
+}
+
+#[test]
+fn a_block_reads_as_it_was_written_and_is_named_by_its_content() {
+    let form = BTreeMap::from([("a \u{2028}\"</script>", 1)]);
+    let block = Block::of("names", &form);
+    assert!(block.text.starts_with("berth(\"names\",\"") && !block.text.contains("</script>"));
+    assert_eq!(
+        Block::read::<BTreeMap<String, u32>>(&block.text).unwrap().into_values().collect::<Vec<_>>(),
+        [1]
+    );
+    assert_eq!(block, Block::of("names", &form));
+    assert_ne!(block.path(), Block::of("names", &1).path());
+    for broken in ["", "berth(\"a\")", "berth(\"a\",\"?\")", "berth(\"a\",\"AAAA\")"] {
+        assert!(Block::read::<u32>(broken).is_err(), "{broken}");
+    }
+}
+
+#[test]
+fn runs_are_pairs_of_a_length_and_a_value() {
+    assert_eq!(runs([4, 4, 4, 0, 4]), [3, 4, 1, 0, 1, 4]);
+    assert_eq!(runs([]), Vec::<u32>::new());
+}
+
+#[test]
+fn the_head_is_last_and_names_every_block() {
+    let site = World::new(6, 4).site();
+    assert_eq!(site.files.last().map(|file| file.path.as_str()), Some("data/head.js"));
+    let blocks = site.files.iter().filter(|file| file.is_named_by_content).count();
+    assert_eq!(blocks, site.head.files.len());
+    let names: Names = Block::read(text(&site, "names")).unwrap();
+    // Clusters with equal labels stand side by side, so that a placement is one run of the map.
+    assert_eq!(names.clusters, ["c000", "c002", "c004", "c001", "c003", "c005"]);
+    let map = Block::read_bytes(text(&site, "map-0")).unwrap();
+    assert_eq!(map[..6], [1, 0, 3 * 8, 1, 3, 3 * 8], "one run for each of the first two placements");
+}
+
+#[test]
+fn a_change_of_one_placement_changes_its_own_blocks_alone() {
+    let mut world = World::new(6, 400);
+    let before = world.site();
+    world.place("p000", "south");
+    let after = world.site();
+    let changed: BTreeSet<&str> = after
+        .head
+        .files
+        .iter()
+        .filter(|(key, hash)| before.head.files.get(*key) != Some(hash))
+        .map(|(key, _)| key.as_str())
+        .collect();
+    let index = fnv1a(b"Thing/shop/p000") % after.head.blocks.placements;
+    let own = format!("p-{index}");
+    assert_eq!(changed, BTreeSet::from(["map-0", own.as_str()]));
+}
+
+#[test]
+fn equal_clusters_have_equal_reasons_and_each_rule_says_what_it_drops() {
+    let site = World::new(6, 2).site();
+    let north = details(&site, "Thing/shop/p000");
+    assert_eq!(north.at, ("things.yaml".to_owned(), 3));
+    let refusal = "label region=north is required, the cluster has region=south";
+    assert_eq!(north.reasons, ["label region=north", refusal]);
+    assert_eq!(north.reason_of, [3, 0, 3, 1]);
+    assert_eq!((north.funnel[0].left, north.funnel[0].dropped.clone()), (3, vec![(1, 3)]));
+    assert_eq!(north.rule, "every cluster that passes");
+}
+
+#[test]
+fn a_kept_pick_makes_its_class_explained_one_by_one() {
+    let mut world = World::new(6, 1);
+    let key = Key::new("example.com", "Thing", "shop", "p000");
+    let mut decision = world.state.decisions.get(&key).unwrap().clone();
+    decision.picks = vec![Pick::of("c000").with(|details| details.reason = "stays".to_owned())].into();
+    world.state.decisions.insert(key, decision);
+    let north = details(&world.site(), "Thing/shop/p000");
+    assert_eq!(north.reasons[north.reason_of[1] as usize], "stays");
+}
+
+#[test]
+fn a_folder_gets_what_it_lacks_and_loses_only_stale_blocks() {
+    let site = World::new(6, 4).site();
+    let mut existing: BTreeSet<String> = site.files.iter().map(|file| file.path.clone()).collect();
+    assert!(site.changes(&existing, &|_| true).write.is_empty());
+    let others = ["data/n-0.01234567.js", "data/notes.js", "CNAME"].map(str::to_owned);
+    existing.extend(others);
+    existing.remove("index.html");
+    let changes = site.changes(&existing, &|file| file.path != "data/head.js");
+    let written: Vec<&str> = changes.write.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(written, ["index.html", "data/head.js"]);
+    assert_eq!(changes.remove, ["data/n-0.01234567.js"]);
+}
+
+#[test]
+fn texts_of_the_fleet_are_escaped_and_are_no_placeholders() {
+    let mut world = World::new(2, 1);
+    world.name = "{{first}}<b onclick='x'>&\u{202e}\u{7}".to_owned();
+    let site = world.site();
+    let index = site.files.iter().find(|file| file.path == "index.html").unwrap();
+    let index = std::str::from_utf8(&index.bytes).unwrap();
+    assert!(index.contains("{{first}}&lt;b onclick=&#39;x&#39;&gt;&amp;\u{fffd}\u{fffd}"), "{index}");
+    assert_eq!(index.matches("<h1>").count(), 1);
+}
+
+#[test]
+fn links_are_guessed_for_known_forges_without_credentials() {
+    let file = |address: &str| Links::guess(address).map(|links| links.file);
+    let github = "https://github.com/team/fleet/blob/{commit}/{file}#L{line}";
+    for address in [
+        "https://user:secret@github.com/team/fleet.git",
+        "git@github.com:team/fleet.git",
+        "ssh://git@github.com:22/team/fleet",
+    ] {
+        assert_eq!(file(address).as_deref(), Some(github), "{address}");
+    }
+    let gitea = "https://gitea.example.com/team/fleet/src/commit/{commit}/{file}#L{line}";
+    assert_eq!(file("https://gitea.example.com/team/fleet").as_deref(), Some(gitea));
+    for unknown in ["https://git.example.com/fleet", "/srv/fleet.git", "https://github.com/\"><script>", ""] {
+        assert_eq!(file(unknown), None, "{unknown}");
+    }
+}

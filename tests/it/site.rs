@@ -1,0 +1,296 @@
+//! `berth site`: the fleet as a page of files.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value as Json;
+
+use crate::support::rollouts::Rollouts;
+use crate::support::{Ran, Repo, cluster, config_map, namespace, run, small_fleet};
+use berth_site::form::{ClusterDetails, Head, Names, PlacementDetails, PublicationDetails};
+use berth_site::{Block, CellState};
+
+/// A page in a folder, read as its scripts read it.
+struct Page {
+    folder: PathBuf,
+    head: Head,
+}
+
+impl Page {
+    fn read(folder: &Path) -> Page {
+        let text = std::fs::read_to_string(folder.join("data/head.js")).expect("a head");
+        let data = text.strip_prefix("berth(\"head\",").and_then(|data| data.strip_suffix(")\n"));
+        let head = serde_json::from_str(data.expect("a call")).expect("a head");
+        Page { folder: folder.to_owned(), head }
+    }
+
+    fn block<T: DeserializeOwned>(&self, key: &str) -> T {
+        let hash = self.head.files.get(key).unwrap_or_else(|| panic!("no {key}"));
+        let path = self.folder.join(format!("data/{key}.{hash}.js"));
+        Block::read(&std::fs::read_to_string(path).expect("a block")).expect("its form")
+    }
+
+    fn blocks<T: DeserializeOwned>(&self, prefix: &str) -> BTreeMap<String, T> {
+        let keys = self.head.files.keys().filter(|key| key.starts_with(prefix));
+        keys.flat_map(|key| self.block::<BTreeMap<String, T>>(key)).collect()
+    }
+
+    fn placements(&self) -> BTreeMap<String, PlacementDetails> {
+        self.blocks("p-")
+    }
+
+    /// Everything that the page says, as one text.
+    fn words(&self) -> String {
+        let blocks = self.head.files.keys().filter(|key| !key.starts_with("map-"));
+        let blocks: Vec<String> = blocks.map(|key| self.block::<Json>(key).to_string()).collect();
+        let index = std::fs::read_to_string(self.folder.join("index.html")).expect("a page");
+        format!("{index}{}{}", serde_json::to_string(&self.head).expect("text"), blocks.concat())
+    }
+}
+
+fn arg(path: &Path) -> &str {
+    path.to_str().expect("a text path")
+}
+
+fn site(repo: &Path, out: &Path, more: &[&str]) -> Ran {
+    run(&[&["site", "--repo", arg(repo), "--out", arg(out)], more].concat())
+}
+
+fn page(repo: &Path, out: &Path, more: &[&str]) -> Page {
+    site(repo, out, more).expect(0);
+    Page::read(out)
+}
+
+/// A folder with the fleet of `berth demo`, whose last edit is held.
+fn demo() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("demo");
+    run(&["demo", arg(&dir)]).expect(0);
+    (folder, dir.join("fleet"))
+}
+
+fn files(folder: &Path) -> BTreeMap<PathBuf, SystemTime> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => drop(found.insert(path.clone(), path.metadata().unwrap().modified().unwrap())),
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_demo_becomes_a_page_and_a_second_run_writes_nothing() {
+    let (folder, fleet) = demo();
+    let out = folder.path().join("page");
+    let first = page(&fleet, &out, &[]);
+    let index = std::fs::read_to_string(out.join("index.html")).expect("a page");
+    assert!(index.contains("<h1>One thing differs from what the source says.</h1>"), "{index}");
+    assert!(index.contains("shop/web is held: it would lose all of its 3 clusters"), "{index}");
+    assert!(index.contains("default-src 'none'; script-src 'self'") && !index.contains("{{"), "{index}");
+    for script in index.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(out.join(script).is_file(), "{script}");
+    }
+    let held = first.head.attention.first().and_then(|item| item.remedy.clone()).unwrap_or_default();
+    assert!(held.starts_with("Berth-Allow-Delete: "), "{held}");
+    let before = files(&out);
+    let again = site(&fleet, &out, &[]).expect(0);
+    assert!(again.err.contains("is up to date"), "{}", again.err);
+    assert_eq!(files(&out), before);
+}
+
+#[test]
+fn publications_have_causes_with_places_and_consequences() {
+    let (folder, fleet) = demo();
+    let page = page(&fleet, &folder.path().join("page"), &[]);
+    let publications: BTreeMap<String, PublicationDetails> = page.blocks("n-");
+    let second = &publications["2"];
+    assert_eq!((second.removed, second.changed, second.added, second.clusters), (1, 1, 1, 3));
+    let sections = second.sections.as_ref().expect("causes");
+    let first = &sections[0];
+    assert_eq!(first.causes[0].at, Some(("shop/web.yaml".to_owned(), 23)));
+    assert_eq!(first.consequences[0].move_, "leaves");
+    assert_eq!(first.consequences[0].places[0].clusters, ["oslo"]);
+    assert_eq!(first.consequences[0].places[0].placements, ["FederatedDeployment/shop/web"]);
+    assert_eq!(publications["3"].held[0].placement, "FederatedDeployment/shop/web");
+    let web = &page.placements()["FederatedDeployment/shop/web"];
+    let numbers: Vec<u64> = web.history.iter().map(|one| one.sequence).collect();
+    assert_eq!(numbers, [2, 1]);
+    assert_eq!(web.overrides[0].after.as_deref(), Some("registry.example.com/web:1.5.0-rc1"));
+    let clusters: BTreeMap<String, ClusterDetails> = page.blocks("c-");
+    assert_eq!(clusters["turin"].labels["region"], "south");
+    assert_eq!(clusters["oslo"].history[0].move_, "leaves");
+}
+
+#[test]
+fn numbers_equal_those_of_status() {
+    let (folder, fleet) = demo();
+    let page = page(&fleet, &folder.path().join("page"), &[]);
+    let status = run(&["status", "--repo", arg(&fleet), "-o", "json"]).expect(0).json();
+    let workloads = status["fleet"]["workloads"].as_array().expect("workloads");
+    let count = |field: &str| workloads.iter().map(|one| one[field].as_u64().expect("a number")).sum::<u64>();
+    let numbers = page.head.numbers;
+    assert_eq!((numbers.copies as u64, numbers.in_sync as u64), (count("placed"), count("inSync")));
+    // Every copy has one state; a placement without objects has cells that are published and nothing else.
+    let published = page.head.totals[CellState::Published as usize];
+    assert_eq!(page.head.totals.iter().sum::<usize>() - published, numbers.copies);
+    assert_eq!(page.head.totals[CellState::Held as usize], 3);
+    assert_eq!(serde_json::to_value(&page.head.clusters).unwrap(), status["fleet"]["totals"]);
+    assert_eq!(page.head.shown.commit, status["rendered"]["commit"].as_str().unwrap());
+    let names: Names = page.block("names");
+    let listed: Vec<&str> = status["fleet"]["clusters"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        names.clusters.iter().map(String::as_str).collect::<BTreeSet<_>>(),
+        listed.into_iter().collect()
+    );
+}
+
+const WAVES: &str = "apiVersion: berth.dev/v1alpha1
+kind: RolloutPolicy
+metadata: {name: waves, namespace: shop}
+spec:
+  workloads: [{kind: FederatedConfigMap, name: web}]
+  strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}}
+";
+
+#[test]
+fn a_rollout_is_as_far_as_rollout_list_says() {
+    let rollouts = Rollouts::of(Repo::with(&[
+        ("clusters/a.yaml", &cluster("a", &[])),
+        ("clusters/b.yaml", &cluster("b", &[])),
+        ("apps/shop.yaml", &namespace("shop")),
+        ("apps/web.yaml", &config_map("web", "one", "{clusterSelector: {}}")),
+        ("waves.yaml", WAVES),
+    ]));
+    // The release that all have is proven before the next one begins.
+    for _ in 0..2 {
+        rollouts.succeed(&["a", "b"]);
+        rollouts.publish();
+        rollouts.wait(20);
+    }
+    rollouts.edit(&[("apps/web.yaml", &config_map("web", "two", "{clusterSelector: {}}"))]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(rollouts.repo.path(), &folder.path().join("page"), &[]);
+    let list = run(&["rollout", "list", "--repo", rollouts.repo.arg(), "-o", "json"]).expect(0).json();
+    let placements = page.placements();
+    let workloads = list["workloads"].as_array().expect("workloads");
+    assert_eq!(placements.values().filter(|one| one.rollout.is_some()).count(), workloads.len());
+    for workload in workloads {
+        let [kind, namespace, name] =
+            ["kind", "namespace", "name"].map(|part| workload[part].as_str().unwrap());
+        let rollout = placements[&format!("{kind}/{namespace}/{name}")].rollout.as_ref().expect("a rollout");
+        let shown = serde_json::to_value(rollout).unwrap();
+        for field in ["strategy", "release", "state", "reason", "reached", "picked"] {
+            assert_eq!(shown[field], workload[field], "{field} of {name}");
+        }
+    }
+    let rolling = &page.head.rolling[0];
+    assert_eq!((rolling.name.as_str(), rolling.reached, rolling.picked), ("shop/web", 1, 2));
+    assert_eq!(page.head.totals[CellState::Waits as usize], 1);
+}
+
+#[test]
+fn an_edit_of_one_placement_leaves_most_blocks_alone() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("page");
+    let before = page(repo.path(), &out, &[]);
+    repo.write("apps/web.yaml", config_map("web", "two", "{clusterSelector: {}}"));
+    repo.commit("two");
+    repo.publish().expect(0);
+    let after = page(repo.path(), &out, &[]);
+    assert_eq!(after.head.files["map-0"], before.head.files["map-0"]);
+    assert_ne!(after.head.files["n-0"], before.head.files["n-0"]);
+    let stale = out.join(format!("data/n-0.{}.js", before.head.files["n-0"]));
+    assert!(!stale.exists(), "stale blocks are removed");
+    let blocks = files(&out).into_keys().filter(|path| path.starts_with(out.join("data"))).count();
+    assert_eq!(blocks, after.head.files.len() + 1);
+}
+
+#[test]
+fn a_past_publication_is_shown_by_its_record() {
+    let (folder, fleet) = demo();
+    let then = page(&fleet, &folder.path().join("then"), &["--at", "1"]);
+    assert_eq!((then.head.shown.sequence, then.head.has_reports), (1, false));
+    assert!(then.head.attention.is_empty() && then.head.publications.len() == 1);
+    let web = &then.placements()["FederatedDeployment/shop/web"];
+    assert!(web.reasons.iter().any(|reason| reason.contains("tier=prod")), "{:?}", web.reasons);
+    let missing = site(&fleet, &folder.path().join("none"), &["--at", "99"]).expect(2);
+    assert!(missing.err.contains("no publication has the number 99"), "{}", missing.err);
+}
+
+#[test]
+fn a_fresh_clone_shows_the_state_without_reports() {
+    let (folder, fleet) = demo();
+    let clone = folder.path().join("clone");
+    let cloned = crate::support::hermetic("git").args(["clone", "-q", arg(&fleet), arg(&clone)]).status();
+    assert!(cloned.expect("git").success());
+    let page = page(&clone, &folder.path().join("page"), &[]);
+    assert_eq!((page.head.shown.sequence, page.head.has_reports, page.head.has_source), (3, false, true));
+    assert_eq!(page.head.numbers.copies, 14);
+}
+
+#[test]
+fn hostile_names_and_subjects_stay_text() {
+    let (folder, fleet) = demo();
+    let hostile = folder.path().join("<script>alert(1)<\u{202e}x");
+    std::fs::rename(&fleet, &hostile).expect("renamed");
+    let out = folder.path().join("page");
+    page(&hostile, &out, &[]);
+    let index = std::fs::read_to_string(out.join("index.html")).expect("a page");
+    assert!(index.contains("&lt;script&gt;alert(1)&lt;\u{fffd}x"), "{index}");
+    assert!(!index.contains("<script>alert"), "{index}");
+    // Scripts set texts, and never parse them.
+    for path in files(&out.join("page")).into_keys() {
+        let script = std::fs::read_to_string(&path).expect("a script");
+        for way in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("] {
+            assert!(!script.contains(way), "{} in {}", way, path.display());
+        }
+    }
+}
+
+#[test]
+fn no_value_of_a_secret_is_in_the_page() {
+    let secret = "apiVersion: types.kubefed.io/v1beta1\nkind: FederatedSecret\nmetadata: {name: key, namespace: shop}\n\
+                  spec:\n  template:\n    stringData: {token: first-VALUE}\n  placement: {clusterSelector: {}}\n  \
+                  overrides:\n  - clusterName: a\n    clusterOverrides: [{path: /stringData/token, value: other-VALUE}]\n";
+    let repo = small_fleet();
+    repo.write("apps/key.yaml", secret);
+    repo.commit("a secret");
+    repo.publish().expect(0);
+    repo.write("apps/key.yaml", secret.replace("first", "second"));
+    repo.commit("another value");
+    repo.publish().expect(0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(repo.path(), &folder.path().join("page"), &[]);
+    let words = page.words();
+    assert!(words.contains("FederatedSecret/shop/key") && words.contains("(not shown)"), "{words}");
+    assert!(!words.contains("VALUE"), "{words}");
+}
+
+#[test]
+fn a_folder_with_other_files_is_refused_and_left_alone() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let refused = site(repo.path(), &repo.path().join("apps"), &[]).expect(2);
+    assert!(refused.err.contains("other files than those of a page"), "{}", refused.err);
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("page");
+    page(repo.path(), &out, &[]);
+    std::fs::write(out.join("CNAME"), "fleet.example.com").expect("a file");
+    page(repo.path(), &out, &[]);
+    assert!(out.join("CNAME").is_file(), "files of others stay");
+}
