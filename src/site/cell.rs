@@ -193,7 +193,7 @@ impl Known<'_> {
     fn verdict(&self) -> Option<Cell> {
         let rollout = self.rollout?;
         let report = rollout.report.as_ref();
-        let health = report.map(|report| report.health).or(rollout.told.map(|_| Health::Applying))?;
+        let health = report.map(|report| report.health).or(rollout.assigned_at.map(|_| Health::Applying))?;
         let words = report.map(|report| report.message.as_str()).unwrap_or_default();
         match health {
             Health::Failed => Some(Cell::new(CellState::Failing, words).since(rollout.since())),

@@ -101,7 +101,7 @@ fn of_cluster(
     let reported = cluster.report.as_ref().and_then(|report| report.since).filter(|_| is_judged);
     let progress = stage.map(|(_, progress)| progress);
     let judged = progress.and_then(|progress| progress.succeeded).or(reported);
-    let assigned = cluster.told.or(progress.and_then(|progress| progress.started));
+    let assigned = cluster.assigned_at.or(progress.and_then(|progress| progress.started));
     RolloutClusterForm {
         cluster: cluster.cluster.clone(),
         stage: stage.map(|(index, _)| *index),
@@ -126,7 +126,7 @@ fn verdict(one: &RolloutProgress, cluster: &RolloutClusterProgress) -> &'static 
         Some(Health::Succeeded) => "succeeded",
         Some(Health::Applying | Health::Progressing) => "progressing",
         // Without an assignment the cluster has the release as a good one.
-        None if cluster.told.is_none() => "succeeded",
+        None if cluster.assigned_at.is_none() => "succeeded",
         None => "progressing",
     }
 }
