@@ -167,7 +167,7 @@ fn roles_of_a_folder_are_applied_only_where_escalation_was_allowed() {
         member.kubectl(&["apply", "-f", folder.path().join("2-access.yaml").to_str().expect("a text path")]);
     };
     let ran = install(&member, folder.path(), &[]).expect(0);
-    assert!(ran.err.contains("--allow-escalation lets them pass"), "{}", ran.err);
+    assert!(ran.err.contains("--allow-escalation allows it"), "{}", ran.err);
     apply();
     let pod = Pod::new(&member.plane, &token(&member, "escalation-system", "berth-escalation"));
     let ran = sync(&pod, &member, "escalation-system", &[]).expect(7);

@@ -128,7 +128,7 @@ fn a_member_keeps_its_folder_whatever_the_registry_says() {
     registry.tag(A, "member", &swapped);
     keeps(&shop, &url, &allowed, Some("two"), 5, "not the one that the signed commit names");
     for (odd, words) in [
-        (Json::Null, "is no pointer"),
+        (Json::Null, "is not a pointer that berth wrote"),
         (Json::from("AAAA"), "names no tree"),
         (Json::from(berth_base::text::base64::encode(format!("tree {}\n", "0".repeat(40)).as_bytes())), ""),
     ] {
@@ -232,7 +232,7 @@ fn a_hostile_registry_gets_no_login_for_others_and_no_memory() {
         (|_| Deed::answer(500, &[], b"s3cret-p4ss"), "500"),
         (
             |_| Deed::answer(401, &[("www-authenticate", "Bearer realm=\"gopher://x\"")], b""),
-            "not reached by https",
+            "its address is not https",
         ),
     ];
     for (rule, words) in rules {
