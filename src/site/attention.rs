@@ -149,15 +149,17 @@ impl Context<'_> {
         let last = lines.iter().filter_map(|line| line.reported).max();
         let (first, is_one) = (lines.first()?, lines.len() == 1);
         let reports = match never {
-            0 => "no report in three of the usual intervals".to_owned(),
+            0 => "no report for three of their intervals".to_owned(),
             _ if never == lines.len() => "never reported".to_owned(),
             _ => format!("{never} of them never reported"),
         };
         Some(Attention {
             state: CellState::Silent.number(),
-            title: match is_one {
-                true => format!("The member of {} is silent", first.name),
-                false => format!("{} members are silent", lines.len()),
+            title: match (is_one, never == lines.len()) {
+                (true, false) => format!("The member of {} is silent", first.name),
+                (true, true) => format!("The member of {} has never reported", first.name),
+                (false, false) => format!("{} members are silent", lines.len()),
+                (false, true) => format!("{} members have never reported", lines.len()),
             },
             text: if is_one { reports } else { format!("{}: {reports}", self.describe(&names)) },
             since: last.map(Timestamp::as_second),
@@ -186,7 +188,8 @@ impl Context<'_> {
     /// Lists the placements with copies in a state, as far as no other item has them.
     fn copies(&self, state: CellState) -> Vec<Attention> {
         let mut found: Vec<(&Row<'_>, Vec<&PlacedCell<'_>>)> = Vec::new();
-        for row in self.grid.rows.iter().filter(|row| !self.is_stopped(&row.decision.key)) {
+        let is_told = |row: &Row<'_>| state == CellState::Failing && self.is_halted(&row.decision.key);
+        for row in self.grid.rows.iter().filter(|row| !is_told(row)) {
             let cells = row.cells.iter().filter(|one| one.cell.state == state && !self.cannot_work(one));
             let cells: Vec<&PlacedCell<'_>> = cells.collect();
             if !cells.is_empty() {
@@ -251,8 +254,8 @@ impl Context<'_> {
         self.grid.row(key).map(|row| &self.grid.rows[row])
     }
 
-    /// Reports whether an item about a stopped rollout has the failing copies of a workload.
-    fn is_stopped(&self, key: &Key) -> bool {
+    /// Reports whether an item about a halted rollout has the failing copies of a workload.
+    fn is_halted(&self, key: &Key) -> bool {
         self.inputs.rollout(key).is_some_and(|one| one.state == RolloutState::Halted)
     }
 

@@ -1,6 +1,8 @@
 //! The published record of a repository: the newest state with the step that a pass would make now, and earlier
 //! publications by name.
 
+use std::path::Path;
+
 use super::fleet::moment;
 use super::repo::RepoArg;
 use super::state::{StateArgs, StateRepo};
@@ -59,6 +61,11 @@ impl Located {
 
     pub fn repo(&self) -> &Repo {
         &self.opened.repo
+    }
+
+    /// Returns the folder of the repository.
+    pub fn path(&self) -> &Path {
+        &self.opened.path
     }
 
     /// Makes the step that a pass would make.

@@ -57,6 +57,16 @@ impl StateArgs {
     }
 }
 
+impl StateArgs {
+    /// Fetches the branch that people edit beside the state, if the state is at an address.
+    pub fn fetch_source(&self, repo: &Path, branch: &str) -> Result<(), CommandError> {
+        let Some(address) = self.address() else { return Ok(()) };
+        let wants = [Want::One { there: branch.to_owned(), here: format!("{GIVEN}source") }];
+        let transport = RemoteArgs::of_environment()?.reach(address)?;
+        Ok(transport.fetch(Repo::open(repo)?.shared_path(), &wants, None)?)
+    }
+}
+
 /// Fetches a remote's state next to the repository's own refs.
 fn fetch(repo: &Path, address: &str) -> Result<Search, CommandError> {
     let transport = RemoteArgs::of_environment()?.reach(address)?;

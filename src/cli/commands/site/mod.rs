@@ -64,6 +64,10 @@ impl SiteArgs {
 pub(crate) fn cmd_site(args: &SiteArgs, ui: &Ui) -> Outcome {
     let existing = folder::existing(&args.out)?;
     let located = Located::open(&args.repo, &args.state, ui)?;
+    let processed = located.state.processed.as_ref();
+    if let Some(branch) = processed.and_then(|processed| processed.branch.as_deref()) {
+        args.state.fetch_source(located.path(), branch)?;
+    }
     let gathered = Gathered::read(args, &located, ui)?;
     let site = ui.watching("making the page", || gathered.site());
     let written = folder::write(&args.out, &site, &existing)?;
