@@ -9,7 +9,8 @@ use serde_json::Value as Json;
 
 use crate::support::removals::report;
 use crate::support::rollouts::Rollouts;
-use crate::support::{Ran, Repo, cluster, config_map, namespace, run, small_fleet};
+use crate::support::{Ran, Repo, cluster, config_map, namespace, run, run_at, small_fleet};
+use berth_base::model::Timestamp;
 use berth_site::form::{ClusterDetails, Head, Names, PlacementDetails, PublicationDetails};
 use berth_site::{Block, CellState};
 
@@ -105,6 +106,32 @@ fn the_demo_becomes_a_page_and_a_second_run_writes_nothing() {
     let again = site(&fleet, &out, &[]).expect(0);
     assert!(again.err.contains("is up to date"), "{}", again.err);
     assert_eq!(files(&out), before);
+    // A file that is missing or was edited is written again, and no other.
+    std::fs::remove_file(out.join("page/map.js")).expect("removed");
+    std::fs::write(out.join("index.html"), "edited").expect("written");
+    let mended = site(&fleet, &out, &[]).expect(0);
+    assert!(mended.err.contains("wrote 2 of"), "{}", mended.err);
+    let (map, index) = (out.join("page/map.js"), out.join("index.html"));
+    let others = files(&out).into_iter().filter(|(path, _)| *path != map && *path != index);
+    assert!(others.eq(before.into_iter().filter(|(path, _)| *path != map && *path != index)));
+}
+
+#[test]
+fn a_page_is_true_until_a_member_counts_as_silent() {
+    let (folder, fleet) = demo();
+    let out = folder.path().join("page");
+    let before = page(&fleet, &out, &[]);
+    let until = before.head.stamp.until.expect("a moment");
+    let at = |seconds: i64| {
+        let moment = Timestamp::from_second(seconds).expect("a moment");
+        run_at(moment, &["site", "--repo", arg(&fleet), "--out", arg(&out)]).expect(0)
+    };
+    assert!(at(until - 1).err.contains("is up to date"));
+    at(until);
+    let after = Page::read(&out);
+    assert_eq!(before.head.numbers.silent, 0);
+    assert!(after.head.numbers.silent > 0, "{:?}", after.head.clusters);
+    assert!(after.head.as_of > before.head.as_of);
 }
 
 #[test]

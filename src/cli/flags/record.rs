@@ -54,6 +54,11 @@ impl Located {
     pub fn open(repo: &RepoArg, state: &StateArgs, ui: &Ui) -> Result<Located, CommandError> {
         let opened = state.open(&repo.path)?;
         let search = state.search(&opened.path)?;
+        Located::find_in(opened, search, ui)
+    }
+
+    /// Finds the record in a repository that was opened, and fetched if the record is at an address.
+    pub fn find_in(opened: StateRepo, search: Search, ui: &Ui) -> Result<Located, CommandError> {
         let state = LocatedState::find(&opened.repo, &search)?;
         ui.status(&format!("reading {}", state.words()));
         Ok(Located { opened, state, search })

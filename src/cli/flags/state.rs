@@ -11,6 +11,9 @@ use berth_git::{GitError, Repo};
 use berth_hub::inputs::Search;
 use berth_hub::inputs::current_state::GIVEN;
 
+/// The source branch of a state at an address, where it was fetched.
+pub(crate) const SOURCE_OF_ADDRESS: &str = "refs/berth-local/given/source";
+
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct StateArgs {
     /// Go on from this rendered branch, in place of this repository's own or, where it has none, its remote's: a ref,
@@ -61,7 +64,7 @@ impl StateArgs {
     /// Fetches the branch that people edit beside the state, if the state is at an address.
     pub fn fetch_source(&self, repo: &Path, branch: &str) -> Result<(), CommandError> {
         let Some(address) = self.address() else { return Ok(()) };
-        let wants = [Want::One { there: branch.to_owned(), here: format!("{GIVEN}source") }];
+        let wants = [Want::One { there: branch.to_owned(), here: SOURCE_OF_ADDRESS.to_owned() }];
         let transport = RemoteArgs::of_environment()?.reach(address)?;
         Ok(transport.fetch(Repo::open(repo)?.shared_path(), &wants, None)?)
     }
