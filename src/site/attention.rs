@@ -29,25 +29,26 @@ const SHORT_ID: usize = 10;
 /// Returns all items.
 pub(crate) fn items(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Vec<Attention> {
     let words = inputs.fleet.map(ClusterWords::of);
-    let context = Context { inputs, grid, words };
-    let mut items = context.stopped_rollouts();
-    items.extend(context.held());
-    items.extend(context.members());
-    items.extend(context.copies(CellState::Failing));
-    items.extend(context.copies(CellState::Drifted));
-    items.extend(context.source());
+    let watch = Watch { inputs, grid, words };
+    let mut items = watch.stopped_rollouts();
+    items.extend(watch.held());
+    items.extend(watch.members());
+    items.extend(watch.copies(CellState::Failing));
+    items.extend(watch.copies(CellState::Drifted));
+    items.extend(watch.source());
     items.sort_by_key(|item| (std::cmp::Reverse(item.state), std::cmp::Reverse(item.cells)));
     items
 }
 
-struct Context<'c> {
+/// What items are found in.
+struct Watch<'c> {
     inputs: &'c SiteInputs<'c>,
     grid: &'c Grid<'c>,
     /// `None` without a source.
     words: Option<ClusterWords<'c>>,
 }
 
-impl Context<'_> {
+impl Watch<'_> {
     fn describe(&self, clusters: &[&str]) -> String {
         match &self.words {
             Some(words) => words.describe(clusters.iter().copied()),
