@@ -29,25 +29,26 @@ const SHORT_ID: usize = 10;
 /// Returns all items.
 pub(crate) fn items(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Vec<Attention> {
     let words = inputs.fleet.map(ClusterWords::of);
-    let context = Context { inputs, grid, words };
-    let mut items = context.stopped_rollouts();
-    items.extend(context.held());
-    items.extend(context.members());
-    items.extend(context.copies(CellState::Failing));
-    items.extend(context.copies(CellState::Drifted));
-    items.extend(context.source());
+    let watch = Watch { inputs, grid, words };
+    let mut items = watch.stopped_rollouts();
+    items.extend(watch.held());
+    items.extend(watch.members());
+    items.extend(watch.copies(CellState::Failing));
+    items.extend(watch.copies(CellState::Drifted));
+    items.extend(watch.source());
     items.sort_by_key(|item| (std::cmp::Reverse(item.state), std::cmp::Reverse(item.cells)));
     items
 }
 
-struct Context<'c> {
+/// What items are found in.
+struct Watch<'c> {
     inputs: &'c SiteInputs<'c>,
     grid: &'c Grid<'c>,
     /// `None` without a source.
     words: Option<ClusterWords<'c>>,
 }
 
-impl Context<'_> {
+impl Watch<'_> {
     fn describe(&self, clusters: &[&str]) -> String {
         match &self.words {
             Some(words) => words.describe(clusters.iter().copied()),
@@ -149,15 +150,17 @@ impl Context<'_> {
         let last = lines.iter().filter_map(|line| line.reported).max();
         let (first, is_one) = (lines.first()?, lines.len() == 1);
         let reports = match never {
-            0 => "no report in three of the usual intervals".to_owned(),
+            0 => "no report for three of their intervals".to_owned(),
             _ if never == lines.len() => "never reported".to_owned(),
             _ => format!("{never} of them never reported"),
         };
         Some(Attention {
             state: CellState::Silent.number(),
-            title: match is_one {
-                true => format!("The member of {} is silent", first.name),
-                false => format!("{} members are silent", lines.len()),
+            title: match (is_one, never == lines.len()) {
+                (true, false) => format!("The member of {} is silent", first.name),
+                (true, true) => format!("The member of {} has never reported", first.name),
+                (false, false) => format!("{} members are silent", lines.len()),
+                (false, true) => format!("{} members have never reported", lines.len()),
             },
             text: if is_one { reports } else { format!("{}: {reports}", self.describe(&names)) },
             since: last.map(Timestamp::as_second),
@@ -186,7 +189,8 @@ impl Context<'_> {
     /// Lists the placements with copies in a state, as far as no other item has them.
     fn copies(&self, state: CellState) -> Vec<Attention> {
         let mut found: Vec<(&Row<'_>, Vec<&PlacedCell<'_>>)> = Vec::new();
-        for row in self.grid.rows.iter().filter(|row| !self.is_stopped(&row.decision.key)) {
+        let is_told = |row: &Row<'_>| state == CellState::Failing && self.is_halted(&row.decision.key);
+        for row in self.grid.rows.iter().filter(|row| !is_told(row)) {
             let cells = row.cells.iter().filter(|one| one.cell.state == state && !self.cannot_work(one));
             let cells: Vec<&PlacedCell<'_>> = cells.collect();
             if !cells.is_empty() {
@@ -251,8 +255,8 @@ impl Context<'_> {
         self.grid.row(key).map(|row| &self.grid.rows[row])
     }
 
-    /// Reports whether an item about a stopped rollout has the failing copies of a workload.
-    fn is_stopped(&self, key: &Key) -> bool {
+    /// Reports whether an item about a halted rollout has the failing copies of a workload.
+    fn is_halted(&self, key: &Key) -> bool {
         self.inputs.rollout(key).is_some_and(|one| one.state == RolloutState::Halted)
     }
 

@@ -46,7 +46,7 @@ impl Block {
 
     /// Returns the block's file below the page's folder.
     pub fn path(&self) -> String {
-        format!("data/{}.{}.js", self.key, self.hash)
+        path_of(&self.key, &self.hash)
     }
 
     /// Reads the form in the text of a block.
@@ -68,6 +68,11 @@ impl Block {
             .map_err(|error| BlockFault { message: error.to_string() })?;
         Ok(bytes)
     }
+}
+
+/// Returns the file of a block with this content.
+pub(crate) fn path_of(key: &str, hash: &str) -> String {
+    format!("data/{key}.{hash}.js")
 }
 
 /// Writes a form as JSON.

@@ -3,13 +3,15 @@
 //! The state comes from the functions that `berth status` and `berth rollout` use. Without reports, only the record on
 //! the rendered branch counts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::release::{Health, Releases};
 use berth_base::model::status::{Problem, ProblemKind};
 use berth_base::model::{ClusterStatus, Decision, Key, MemberState, Pick, Timestamp};
 use berth_engine::report::{CopyLine, CopyState};
 use berth_engine::rollouts::RolloutClusterProgress;
+use berth_engine::state::Ledger;
+use berth_engine::state::ledger::Stage;
 
 /// The state of a workload's copy in one cluster, the most urgent last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -157,12 +159,11 @@ impl Known<'_> {
     fn problem(&self) -> Cell {
         let problems = self.reported.and_then(|(copy, _)| copy.member).map(|member| member.problems);
         let own =
-            problems.unwrap_or_default().iter().filter(|one| self.decision.objects.contains(&one.object));
-        let (mut drifted, mut failed): (Vec<&Problem>, Vec<&Problem>) =
-            own.partition(|one| matches!(one.kind, ProblemKind::Drifted | ProblemKind::Different));
-        match (failed.drain(..).next(), drifted.drain(..).next()) {
-            (Some(problem), _) => Cell::new(CellState::Failing, words(problem)),
-            (None, Some(problem)) => Cell::new(CellState::Drifted, words(problem)),
+            || problems.unwrap_or_default().iter().filter(|one| self.decision.objects.contains(&one.object));
+        let is_drift = |one: &Problem| matches!(one.kind, ProblemKind::Drifted | ProblemKind::Different);
+        match (own().find(|one| !is_drift(one)), own().next()) {
+            (Some(failure), _) => Cell::new(CellState::Failing, words(failure)),
+            (None, Some(drift)) => Cell::new(CellState::Drifted, words(drift)),
             (None, None) => Cell::new(CellState::Failing, "an object differs from its wanted form"),
         }
     }
@@ -218,11 +219,8 @@ fn words(problem: &Problem) -> String {
 }
 
 /// Returns the clusters of each workload in which the ledger holds a removal.
-pub(crate) fn held_in<'s>(
-    ledger: &'s berth_engine::state::Ledger,
-) -> std::collections::BTreeMap<&'s Key, BTreeSet<&'s str>> {
-    use berth_engine::state::ledger::Stage;
-    let mut held: std::collections::BTreeMap<&Key, BTreeSet<&str>> = std::collections::BTreeMap::new();
+pub(crate) fn held_in(ledger: &Ledger) -> BTreeMap<&Key, BTreeSet<&str>> {
+    let mut held: BTreeMap<&Key, BTreeSet<&str>> = BTreeMap::new();
     for ((cluster, _), loss) in ledger.pending().filter(|(_, loss)| loss.stage == Stage::Held) {
         held.entry(&loss.owner).or_default().insert(cluster);
     }

@@ -81,7 +81,7 @@ fn escaped(text: &str) -> String {
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
             '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                out.push('\u{fffd}')
+                out.push('\u{fffd}');
             }
             c if c.is_control() && c != '\n' => out.push('\u{fffd}'),
             c => out.push(c),

@@ -51,6 +51,7 @@ pub(crate) fn head(inputs: &SiteInputs<'_>, grid: &Grid<'_>, blocks: Blocks) -> 
         rows: namespaces(grid),
         columns: counted_groups(&groups, grid.columns.names.len()),
         counts: counts(grid, &groups),
+        stamp: inputs.stamp.clone(),
         files: BTreeMap::new(),
     }
 }

@@ -9,6 +9,8 @@ use berth_engine::report::{ClusterLine, FleetSummary};
 use berth_engine::rollouts::RolloutProgress;
 use berth_engine::state::State;
 
+use crate::form::Stamp;
+
 /// Everything that a page shows.
 #[derive(Clone, Debug)]
 pub struct SiteInputs<'s> {
@@ -29,6 +31,7 @@ pub struct SiteInputs<'s> {
     /// The newest first.
     pub history: &'s [Publication],
     pub links: Option<Links>,
+    pub stamp: Stamp,
 }
 
 /// The publication that a page shows.

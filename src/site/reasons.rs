@@ -63,9 +63,9 @@ pub(crate) fn explain(inputs: &SiteInputs<'_>, columns: &Columns, rows: &[Row<'_
         for rows in rows.chunks(at_once) {
             let traces = traces(inputs, fleet, rows);
             for row in rows {
-                let context = Context { fleet, columns, decision: row.decision, classes };
+                let explaining = Explaining { fleet, columns, decision: row.decision, classes };
                 let trace = traces.get(&row.decision.key);
-                found.insert(&row.decision.key, context.explanation(trace));
+                found.insert(&row.decision.key, explaining.explanation(trace));
             }
         }
     }
@@ -146,7 +146,7 @@ fn properties(cluster: &Cluster, facts: Option<&ClusterStatus>) -> String {
 }
 
 /// What an explanation is made from.
-struct Context<'c> {
+struct Explaining<'c> {
     fleet: &'c Fleet,
     columns: &'c Columns,
     decision: &'c Decision,
@@ -154,7 +154,7 @@ struct Context<'c> {
     classes: Option<&'c Classes<'c>>,
 }
 
-impl Context<'_> {
+impl Explaining<'_> {
     fn explanation(&self, trace: Option<&Trace>) -> Explanation {
         let Some(trace) = trace else { return Explanation::of_record(self.decision, self.columns) };
         let lines: BTreeMap<&str, &ClusterTrace> =

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::assets::ASSETS;
-use crate::block::{Block, fnv1a, json};
-use crate::form::{Blocks, Head};
+use crate::block::{Block, BlockFault, fnv1a, json, path_of};
+use crate::form::{Blocks, FORMAT, Head};
 use crate::grid::{Grid, Row};
 use crate::inputs::SiteInputs;
 use crate::{clusters, document, head, placements, publications, reasons, rollouts};
@@ -18,9 +18,11 @@ const PUBLICATIONS_IN_A_BLOCK: u64 = 32;
 /// The largest mean number of details in a block.
 const MOST_IN_A_BLOCK: usize = 64;
 
-/// The folder of the blocks, and the file that names all others.
+/// The folder of the blocks.
 const DATA: &str = "data/";
-const HEAD: &str = "data/head.js";
+
+/// The text around the data of the head.
+const HEAD_CALL: (&str, &str) = ("berth(\"head\",", ")\n");
 
 /// A page as files.
 #[derive(Clone, Debug)]
@@ -47,6 +49,9 @@ pub struct Changes<'s> {
 }
 
 impl Site {
+    /// The file that names all others.
+    pub const HEAD: &str = "data/head.js";
+
     /// Makes a page.
     pub fn of(inputs: &SiteInputs<'_>) -> Site {
         let grid = Grid::of(inputs);
@@ -91,9 +96,30 @@ impl Site {
         }
     }
 
+    /// Reads the head of an earlier page.
+    pub fn read_head(text: &str) -> Result<Head, BlockFault> {
+        let fault = |message: String| BlockFault { message };
+        let data = text.strip_prefix(HEAD_CALL.0).and_then(|data| data.strip_suffix(HEAD_CALL.1));
+        let data = data.ok_or_else(|| fault("no call of `berth`".to_owned()))?;
+        serde_json::from_str(data).map_err(|error| fault(error.to_string()))
+    }
+
+    /// Reports whether a folder has the whole page of a head, as this berth writes it.
+    pub fn is_whole(head: &Head, existing: &BTreeSet<String>, has: &dyn Fn(&SiteFile) -> bool) -> bool {
+        let mut blocks = head.files.iter().map(|(key, hash)| path_of(key, hash));
+        head.format == FORMAT
+            && blocks.all(|path| existing.contains(&path))
+            && files(head, &[]).iter().all(has)
+    }
+
+    /// Returns the number of files of a head's page.
+    pub fn file_count(head: &Head) -> usize {
+        head.files.len() + files(head, &[]).len()
+    }
+
     /// Reports whether a path in a folder says that a page of berth is there.
     pub fn is_mark(path: &str) -> bool {
-        path == HEAD
+        path == Site::HEAD
     }
 }
 
@@ -116,10 +142,10 @@ fn files(head: &Head, blocks: &[Block]) -> Vec<SiteFile> {
         ASSETS.iter().map(|(path, text)| fixed(path, text.as_bytes().to_vec())).collect();
     files.extend(blocks.iter().map(block));
     files.push(fixed("index.html", document::first_page(head).into_bytes()));
-    let mut script = b"berth(\"head\",".to_vec();
+    let mut script = HEAD_CALL.0.as_bytes().to_vec();
     script.extend(json(head));
-    script.extend(b")\n");
-    files.push(fixed(HEAD, script));
+    script.extend(HEAD_CALL.1.as_bytes());
+    files.push(fixed(Site::HEAD, script));
     files
 }
 

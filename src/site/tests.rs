@@ -11,7 +11,7 @@ use berth_base::model::{
 use berth_engine::state::State;
 
 use crate::block::{Block, fnv1a};
-use crate::form::{Names, PlacementDetails, runs};
+use crate::form::{Names, PlacementDetails, Stamp, runs};
 use crate::inputs::{Links, Publication, Shown, SiteInputs, SourceProgress};
 use crate::site::Site;
 
@@ -81,6 +81,7 @@ impl World {
             source: SourceProgress::default(),
             history: &history,
             links: None,
+            stamp: Stamp::default(),
         })
     }
 }
@@ -185,6 +186,21 @@ fn a_folder_gets_what_it_lacks_and_loses_only_stale_blocks() {
     let written: Vec<&str> = changes.write.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(written, ["index.html", "data/head.js"]);
     assert_eq!(changes.remove, ["data/n-0.01234567.js"]);
+}
+
+#[test]
+fn a_head_tells_whether_its_page_is_whole_and_until_when_it_is_true() {
+    let site = World::new(6, 4).site();
+    let text = site.files.last().map(|file| std::str::from_utf8(&file.bytes).unwrap()).unwrap();
+    let head = Site::read_head(text).unwrap();
+    assert_eq!(head, site.head);
+    let mut existing: BTreeSet<String> = site.files.iter().map(|file| file.path.clone()).collect();
+    assert!(Site::is_whole(&head, &existing, &|_| true));
+    assert!(!Site::is_whole(&head, &existing, &|file| file.path != "page/map.js"));
+    existing.remove(&format!("data/map-0.{}.js", head.files["map-0"]));
+    assert!(!Site::is_whole(&head, &existing, &|_| true));
+    let stamp = Stamp { inputs: "a".to_owned(), until: Some(10) };
+    assert_eq!([stamp.holds("a", 9), stamp.holds("a", 10), stamp.holds("b", 9)], [true, false, false]);
 }
 
 #[test]

@@ -153,6 +153,8 @@ mod signing;
 mod silence;
 #[cfg(unix)]
 mod site;
+#[cfg(unix)]
+mod site_in_browser;
 mod slips;
 mod snapshots;
 #[cfg(unix)]

@@ -7,8 +7,10 @@ use std::time::SystemTime;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
+use crate::support::removals::report;
 use crate::support::rollouts::Rollouts;
-use crate::support::{Ran, Repo, cluster, config_map, namespace, run, small_fleet};
+use crate::support::{Ran, Repo, cluster, config_map, namespace, run, run_at, small_fleet};
+use berth_base::model::Timestamp;
 use berth_site::form::{ClusterDetails, Head, Names, PlacementDetails, PublicationDetails};
 use berth_site::{Block, CellState};
 
@@ -104,6 +106,32 @@ fn the_demo_becomes_a_page_and_a_second_run_writes_nothing() {
     let again = site(&fleet, &out, &[]).expect(0);
     assert!(again.err.contains("is up to date"), "{}", again.err);
     assert_eq!(files(&out), before);
+    // A file that is missing or was edited is written again, and no other.
+    std::fs::remove_file(out.join("page/map.js")).expect("removed");
+    std::fs::write(out.join("index.html"), "edited").expect("written");
+    let mended = site(&fleet, &out, &[]).expect(0);
+    assert!(mended.err.contains("wrote 2 of"), "{}", mended.err);
+    let (map, index) = (out.join("page/map.js"), out.join("index.html"));
+    let others = files(&out).into_iter().filter(|(path, _)| *path != map && *path != index);
+    assert!(others.eq(before.into_iter().filter(|(path, _)| *path != map && *path != index)));
+}
+
+#[test]
+fn a_page_is_true_until_a_member_counts_as_silent() {
+    let (folder, fleet) = demo();
+    let out = folder.path().join("page");
+    let before = page(&fleet, &out, &[]);
+    let until = before.head.stamp.until.expect("a moment");
+    let at = |seconds: i64| {
+        let moment = Timestamp::from_second(seconds).expect("a moment");
+        run_at(moment, &["site", "--repo", arg(&fleet), "--out", arg(&out)]).expect(0)
+    };
+    assert!(at(until - 1).err.contains("is up to date"));
+    at(until);
+    let after = Page::read(&out);
+    assert_eq!(before.head.numbers.silent, 0);
+    assert!(after.head.numbers.silent > 0, "{:?}", after.head.clusters);
+    assert!(after.head.as_of > before.head.as_of);
 }
 
 #[test]
@@ -241,6 +269,128 @@ fn a_fresh_clone_shows_the_state_without_reports() {
     let page = page(&clone, &folder.path().join("page"), &[]);
     assert_eq!((page.head.shown.sequence, page.head.has_reports, page.head.has_source), (3, false, true));
     assert_eq!(page.head.numbers.copies, 14);
+}
+
+#[test]
+fn a_remote_is_read_without_a_clone() {
+    let (folder, fleet) = demo();
+    let nowhere = folder.path().join("nowhere");
+    std::fs::create_dir(&nowhere).expect("a folder");
+    let address = format!("file://{}", fleet.display());
+    let out = folder.path().join("page");
+    let far = page(&nowhere, &out, &["--rendered", &address]);
+    assert_eq!((far.head.shown.sequence, far.head.has_reports, far.head.has_source), (3, true, true));
+    let near = page(&fleet, &folder.path().join("near"), &[]);
+    assert_eq!(far.head.files, near.head.files);
+    assert!(!nowhere.join(".git").exists());
+}
+
+#[test]
+fn reasons_equal_those_of_explain() {
+    let (folder, fleet) = demo();
+    let page = page(&fleet, &folder.path().join("page"), &[]);
+    let names: Names = page.block("names");
+    for (id, placement) in page.placements() {
+        let explained = run(&["explain", &id, "--repo", arg(&fleet), "-o", "json"]).json();
+        let reasons: Vec<&str> =
+            spread(&placement.reason_of).map(|one| placement.reasons[one as usize].as_str()).collect();
+        for cluster in explained["placements"][0]["clusters"].as_array().expect("clusters") {
+            let column =
+                names.clusters.iter().position(|name| cluster["name"] == name.as_str()).expect("a cluster");
+            // What is held keeps the reasons for which it was picked.
+            if !reasons[column].is_empty() && id != "FederatedDeployment/shop/web" {
+                assert_eq!(cluster["reason"], reasons[column], "{id} in {}", names.clusters[column]);
+            }
+        }
+    }
+}
+
+/// The values of runs, one by one.
+fn spread(runs: &[u32]) -> impl Iterator<Item = u32> {
+    runs.chunks(2).flat_map(|run| std::iter::repeat_n(run[1], run[0] as usize))
+}
+
+/// The state of each copy, by placement and cluster.
+fn cells(page: &Page) -> BTreeMap<(String, String), u8> {
+    let names: Names = page.block("names");
+    let text = page.head.files.get("map-0").map(|hash| page.folder.join(format!("data/map-0.{hash}.js")));
+    let bytes =
+        Block::read_bytes(&std::fs::read_to_string(text.expect("a map")).expect("a block")).expect("bytes");
+    let mut bytes = bytes.into_iter();
+    let mut next = move || {
+        let (mut value, mut shift) = (0_usize, 0);
+        loop {
+            let byte = bytes.next().expect("a byte");
+            value |= usize::from(byte & 0x7f) << shift;
+            shift += 7;
+            if byte < 0x80 {
+                return value;
+            }
+        }
+    };
+    let namespaces: Vec<u32> = spread(&names.namespace_of).collect();
+    let mut cells = BTreeMap::new();
+    for (index, name) in names.placements.iter().enumerate() {
+        let namespace = &names.namespaces[namespaces[index] as usize];
+        let separator = if namespace.is_empty() { "" } else { "/" };
+        let id = format!("{}/{namespace}{separator}{name}", names.kinds[names.kind_of[index] as usize]);
+        let mut end = 0;
+        for _ in 0..next() {
+            let start = end + next();
+            let packed = next();
+            end = start + packed / 8;
+            for cluster in &names.clusters[start..end] {
+                cells.insert((id.clone(), cluster.clone()), (packed % 8) as u8);
+            }
+        }
+    }
+    cells
+}
+
+#[test]
+fn cells_equal_what_status_says_of_each_cluster() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let tree = |cluster: &str| repo.git(&["rev-parse", &format!("berth/rendered:clusters/{cluster}")]);
+    let problem = "  problems: [{kind: ConfigMap, namespace: shop, name: web, message: \"<b>no</b>\"}]\n";
+    report(&repo, "a", 1, &format!("applied:\n  sequence: 1\n  tree: {}\n  objects: 2\n", tree("a")));
+    report(
+        &repo,
+        "b",
+        1,
+        &format!("applied:\n  sequence: 1\n  tree: {}\n  objects: 2\n{problem}", tree("b")),
+    );
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(repo.path(), &folder.path().join("page"), &[]);
+    let states = |word: &str| -> &[CellState] {
+        match word {
+            "in sync" => &[CellState::InSync],
+            "problems" => &[CellState::Failing],
+            "not applied" => &[CellState::Silent, CellState::Progressing],
+            other => panic!("no state for {other}"),
+        }
+    };
+    let (cells, mut seen) = (cells(&page), BTreeSet::new());
+    let status = run(&["status", "a", "b", "c", "--repo", repo.arg(), "-o", "json"]).json();
+    for cluster in status["fleet"]["clusters"].as_array().expect("clusters") {
+        for workload in cluster["has"]["workloads"].as_array().expect("workloads") {
+            let [kind, namespace, name] =
+                ["kind", "namespace", "name"].map(|part| workload[part].as_str().unwrap());
+            let place = (format!("{kind}/{namespace}/{name}"), cluster["name"].as_str().unwrap().to_owned());
+            let word = workload["state"].as_str().expect("a state");
+            assert!(states(word).iter().any(|state| state.number() == cells[&place]), "{place:?}: {word}");
+            seen.insert(word.to_owned());
+        }
+    }
+    assert_eq!(seen.len(), 3, "{seen:?}");
+    assert_eq!(cells.len(), 6);
+    let item = &page.head.attention[0];
+    assert_eq!(
+        (item.title.as_str(), item.text.as_str()),
+        ("shop/web fails in b", "ConfigMap shop/web: <b>no</b>")
+    );
+    let index = std::fs::read_to_string(page.folder.join("index.html")).expect("a page");
+    assert!(index.contains("&lt;b&gt;no&lt;/b&gt;") && !index.contains("<b>no"), "{index}");
 }
 
 #[test]

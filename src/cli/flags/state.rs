@@ -21,6 +21,9 @@ use berth_hub::inputs::gate::rules_of;
 use berth_hub::inputs::{LocatedState, PassInputs, Search, SourceCommit};
 use berth_hub::publish::{CurrentState, PublishError, Trailers, read_current_at};
 
+/// The source branch of a state at an address, where it was fetched.
+pub(crate) const SOURCE_OF_ADDRESS: &str = "refs/berth-local/given/source";
+
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct StateArgs {
     /// Go on from this rendered branch, in place of this repository's own or, where it has none, its remote's: a ref,
@@ -64,6 +67,14 @@ impl StateArgs {
             Some(address) => fetch(repo, address),
             None => Ok(Search { rendered: self.rendered.clone(), first: self.first, refs: None }),
         }
+    }
+
+    /// Fetches the branch that people edit beside the state, if the state is at an address.
+    pub fn fetch_source(&self, repo: &Path, branch: &str) -> Result<(), CommandError> {
+        let Some(address) = self.address() else { return Ok(()) };
+        let wants = [Want::One { there: branch.to_owned(), here: SOURCE_OF_ADDRESS.to_owned() }];
+        let transport = RemoteArgs::of_environment()?.reach(address)?;
+        Ok(transport.fetch(Repo::open(repo)?.shared_path(), &wants, None)?)
     }
 }
 
@@ -129,6 +140,11 @@ impl Located {
     pub fn open(repo: &RepoArg, state: &StateArgs, ui: &Ui) -> Result<Located, CommandError> {
         let opened = state.open(&repo.path)?;
         let search = state.search(&opened.path)?;
+        Located::find_in(opened, search, ui)
+    }
+
+    /// Finds the record in a repository that was opened, and fetched if the record is at an address.
+    pub fn find_in(opened: StateRepo, search: Search, ui: &Ui) -> Result<Located, CommandError> {
         let state = LocatedState::find(&opened.repo, &search)?;
         ui.status(&format!("reading {}", state.words()));
         Ok(Located { opened, state, search })
@@ -136,6 +152,11 @@ impl Located {
 
     pub fn repo(&self) -> &Repo {
         &self.opened.repo
+    }
+
+    /// Returns the folder of the repository.
+    pub fn path(&self) -> &Path {
+        &self.opened.path
     }
 
     /// Makes the step that a pass would make.

@@ -93,10 +93,14 @@ function rankedTable(context) {
 
 const totalScore = (details, { scores }) => sum(scores.map((score, index) => score * details.scorers[index].weight));
 
+/* A bar of the parts of a score. Each part is measured from the lowest one of its scorer, since scores may be negative. */
 function scoreBar(details, score) {
   if (!score) return '';
-  const most = Math.max(1, ...details.scored.map((one) => totalScore(details, one)));
-  const parts = score.scores.map((one, index) => h('i', { css: { width: `${Math.max(0, one * details.scorers[index].weight) / most * 100}%` } }));
+  const weighted = (one) => one.scores.map((part, index) => part * details.scorers[index].weight);
+  const lowest = details.scorers.map((_, index) => Math.min(...details.scored.map((one) => weighted(one)[index])));
+  const above = (one) => weighted(one).map((part, index) => part - lowest[index]);
+  const most = Math.max(1, ...details.scored.map((one) => sum(above(one))));
+  const parts = above(score).map((part) => h('i', { css: { width: `${part / most * 100}%` } }));
   const words = details.scorers.map((scorer, index) => `${scorer.name} ${score.scores[index]} × ${scorer.weight}`).join(' + ');
   return h('span', { class: 'nw', title: words }, h('span', { class: 'score', css: { width: '120px' } }, parts), ` ${totalScore(details, score)}`);
 }

@@ -40,8 +40,26 @@ pub struct Head {
     pub columns: Vec<GroupCount>,
     /// The copies of a namespace in a group: row, column, then a count for each state.
     pub counts: Vec<Counted>,
+    pub stamp: Stamp,
     /// The content of each block, as in the name of its file.
     pub files: BTreeMap<String, String>,
+}
+
+/// What a page was made from, and until when it stays true.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// The digest of everything that the page was made from.
+    pub inputs: String,
+    /// The moment from which the same inputs may give another page, such as the beginning of a silence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<i64>,
+}
+
+impl Stamp {
+    /// Reports whether a page with this stamp is still true at a moment, for inputs with this digest.
+    pub fn holds(&self, inputs: &str, now: i64) -> bool {
+        self.inputs == inputs && self.until.is_none_or(|until| now < until)
+    }
 }
 
 /// The publication that the page shows.

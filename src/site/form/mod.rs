@@ -13,7 +13,7 @@ mod rollout;
 pub use cluster::{ClusterDetails, ClusterEvent, Fact, ObjectWords, TaintWords};
 pub use head::{
     Attention, Blocks, Counted, GroupCount, Head, LinkForm, Numbers, PublicationLine, RollingLine, ShownForm,
-    StageCount,
+    StageCount, Stamp,
 };
 pub use names::{LabelRuns, Names};
 pub use placement::{

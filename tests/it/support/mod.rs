@@ -4,6 +4,8 @@
 pub mod argocd;
 #[cfg(unix)]
 pub mod argocd_bed;
+#[cfg(unix)]
+pub mod browser;
 pub mod chaos;
 #[cfg(target_os = "linux")]
 pub mod contained;

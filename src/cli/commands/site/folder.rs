@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::process::exit::CommandError;
 use crate::process::files::{refuse_links, write_whole};
+use berth_base::model::Timestamp;
 use berth_site::{Site, SiteFile};
 
 /// Lists the files of a folder that is missing, empty, or an earlier page. Refuses any other folder.
@@ -45,10 +46,27 @@ fn list(folder: &Path, prefix: &str, found: &mut BTreeSet<String>) -> Result<(),
     Ok(())
 }
 
+/// Returns the number of files of an earlier page that is whole and still true.
+pub(super) fn up_to_date(
+    folder: &Path,
+    existing: &BTreeSet<String>,
+    inputs: &str,
+    now: Timestamp,
+) -> Option<usize> {
+    let text = std::fs::read_to_string(folder.join(Site::HEAD)).ok()?;
+    let head = Site::read_head(&text).ok()?;
+    let is_true = head.stamp.holds(inputs, now.as_second())
+        && Site::is_whole(&head, existing, &|file| has(folder, file));
+    is_true.then(|| Site::file_count(&head))
+}
+
+fn has(folder: &Path, file: &SiteFile) -> bool {
+    std::fs::read(folder.join(&file.path)).is_ok_and(|bytes| bytes == file.bytes)
+}
+
 /// Brings a folder to a page, and returns the number of written files.
 pub(super) fn write(folder: &Path, site: &Site, existing: &BTreeSet<String>) -> Result<usize, CommandError> {
-    let has = |file: &SiteFile| std::fs::read(folder.join(&file.path)).is_ok_and(|bytes| bytes == file.bytes);
-    let changes = site.changes(existing, &has);
+    let changes = site.changes(existing, &|file| has(folder, file));
     for file in &changes.write {
         refuse_links(folder, &file.path)?;
         write_whole(&folder.join(&file.path), &file.bytes)?;

@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::SiteArgs;
-use super::history;
+use super::{SiteArgs, history, stamp};
 use crate::commands::status::{FleetStatus, Selection, gather};
 use crate::flags::state::{self, Located};
 use crate::output::ui::Ui;
@@ -19,6 +18,7 @@ use berth_git::GitContents;
 use berth_git::protocol::trailers::HELD;
 use berth_hub::inputs::PassInputs;
 use berth_hub::publish::CurrentState;
+use berth_site::form::Stamp;
 use berth_site::inputs::{Held, Links, Members, Publication, Shown, SourceProgress};
 use berth_site::{Site, SiteInputs};
 
@@ -33,6 +33,7 @@ pub(super) struct Gathered {
     source: SourceProgress,
     history: Vec<Publication>,
     links: Option<Links>,
+    stamp: Stamp,
 }
 
 /// The members' reports, and what they mean.
@@ -43,7 +44,12 @@ struct GatheredMembers {
 }
 
 impl Gathered {
-    pub fn read(args: &SiteArgs, located: &Located, ui: &Ui) -> Result<Gathered, CommandError> {
+    pub fn read(
+        args: &SiteArgs,
+        located: &Located,
+        inputs_digest: String,
+        ui: &Ui,
+    ) -> Result<Gathered, CommandError> {
         let repo = located.repo();
         let Some(newest) = &located.state.current else {
             let error = CommandError::usage("nothing is published yet");
@@ -66,7 +72,14 @@ impl Gathered {
         let built = built(located, (&current, inputs.as_ref()), is_past, ui)?;
         let now = if is_past { current.trailers.now.unwrap_or_default() } else { ui.now() };
         let rollouts = RolloutProgress::all(Sources { current: &current.state, built: &built, now });
+        let until = match &members {
+            _ if is_past => None,
+            Some(members) => stamp::until(&members.lines, &members.statuses, &built, &rollouts, now),
+            None => stamp::until(&[], &Map::new(), &built, &rollouts, now),
+        };
+        let stamp = Stamp { inputs: inputs_digest, until: until.map(Timestamp::as_second) };
         Ok(Gathered {
+            stamp,
             name: name(args, &current),
             fleet: inputs.as_ref().map(PassInputs::fleet),
             members,
@@ -103,6 +116,7 @@ impl Gathered {
             source: self.source.clone(),
             history: &self.history,
             links: self.links.clone(),
+            stamp: self.stamp.clone(),
         })
     }
 }

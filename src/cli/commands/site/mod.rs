@@ -1,21 +1,20 @@
 //! `berth site --out DIR`: the fleet as a page of files.
 //!
 //! - [`gathered`]: reads everything that the page shows. [`history`]: reads the publications.
-//! - [`folder`]: writes the files that changed.
+//! - [`stamp`]: tells whether an earlier page is still true. [`folder`]: writes the files that changed.
 
 mod folder;
 mod gathered;
 mod history;
+mod stamp;
 
 use std::path::PathBuf;
 
 use crate::flags::fleet::RepoArg;
-use crate::flags::state::Located;
-use crate::flags::state::StateArgs;
+use crate::flags::state::{Located, StateArgs};
 use crate::output::ui::Ui;
 use crate::process::exit::{Exit, Outcome};
 use berth_base::text::counted;
-use berth_site::Site;
 use berth_site::inputs::Links;
 use gathered::Gathered;
 
@@ -63,16 +62,27 @@ impl SiteArgs {
 
 pub(crate) fn cmd_site(args: &SiteArgs, ui: &Ui) -> Outcome {
     let existing = folder::existing(&args.out)?;
-    let located = Located::open(&args.repo, &args.state, ui)?;
-    let gathered = Gathered::read(args, &located, ui)?;
+    let opened = args.state.open(&args.repo.path)?;
+    let search = args.state.search(&opened.path)?;
+    let inputs = stamp::digest(args, &opened)?;
+    if let Some(files) = folder::up_to_date(&args.out, &existing, &inputs, ui.now()) {
+        ui.status(&summary(args, files, 0));
+        return Ok(Exit::Done);
+    }
+    let located = Located::find_in(opened, search, ui)?;
+    let processed = located.state.processed.as_ref();
+    if let Some(branch) = processed.and_then(|processed| processed.branch.as_deref()) {
+        args.state.fetch_source(located.path(), branch)?;
+    }
+    let gathered = Gathered::read(args, &located, inputs, ui)?;
     let site = ui.watching("making the page", || gathered.site());
     let written = folder::write(&args.out, &site, &existing)?;
-    ui.status(&summary(args, &site, written));
+    ui.status(&summary(args, site.files.len(), written));
     Ok(Exit::Done)
 }
 
-fn summary(args: &SiteArgs, site: &Site, written: usize) -> String {
-    let (files, folder) = (counted(site.files.len(), "file"), args.out.display());
+fn summary(args: &SiteArgs, files: usize, written: usize) -> String {
+    let (files, folder) = (counted(files, "file"), args.out.display());
     match written {
         0 => format!("{folder} is up to date: {files}"),
         written => format!("wrote {written} of {files} to {folder}: open {folder}/index.html"),
