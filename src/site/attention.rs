@@ -14,7 +14,7 @@ use berth_engine::state::ledger::{Cause, Loss};
 use crate::cell::CellState;
 use crate::form::{Attention, place};
 use crate::grid::{Grid, PlacedCell, Row};
-use crate::inputs::{Held, SiteInputs};
+use crate::inputs::{Held, Members, SiteInputs};
 use crate::rollouts;
 
 /// The number of placements with failing or drifted copies that have an item of their own.
@@ -132,6 +132,7 @@ impl Watch<'_> {
         let of_state = |state: CellState, is_own: &dyn Fn(&ClusterLine) -> bool| -> Vec<&ClusterLine> {
             lines.iter().filter(|line| CellState::of_cluster(line.state) == state && is_own(line)).collect()
         };
+        let Some(members) = self.inputs.members else { return self.recorded_silence().into_iter().collect() };
         let silent = of_state(CellState::Silent, &|_| true);
         let failing = of_state(CellState::Failing, &|line| line.state == MemberState::Failing.word());
         let mut items = Vec::new();
@@ -141,7 +142,51 @@ impl Watch<'_> {
             alike.entry(line.failing.as_deref().unwrap_or_default()).or_default().push(line);
         }
         items.extend(alike.iter().map(|(words, lines)| self.failing_members(words, lines)));
+        let problems = of_state(CellState::Failing, &|line| line.state == MemberState::WithProblems.word());
+        items.extend(self.problems_elsewhere(members, &problems));
         items
+    }
+
+    /// Lists the clusters whose record says that their members were silent.
+    fn recorded_silence(&self) -> Option<Attention> {
+        let facts = self.inputs.state.facts.iter();
+        let silent: Vec<(&str, Timestamp)> =
+            facts.filter_map(|(name, facts)| Some((name.as_str(), facts.silent?))).collect();
+        let names: Vec<&str> = silent.iter().map(|(name, _)| *name).collect();
+        let first = names.first()?;
+        Some(Attention {
+            state: CellState::Silent.number(),
+            title: match names.len() {
+                1 => format!("The member of {first} was silent"),
+                count => format!("{count} members were silent"),
+            },
+            text: format!("{}: no report when the state was published", self.describe(&names)),
+            since: silent.iter().map(|(_, since)| since.as_second()).max(),
+            cells: self.cells_in(&names, CellState::Silent),
+            to: if names.len() == 1 { format!("#/c/{}", address(first)) } else { "#/?is=silent".to_owned() },
+            ..Attention::default()
+        })
+    }
+
+    /// Lists the clusters with problems that no copy shows: objects outside of all placements.
+    fn problems_elsewhere(&self, members: Members<'_>, lines: &[&ClusterLine]) -> Vec<Attention> {
+        let cells = self.grid.rows.iter().flat_map(|row| &row.cells);
+        let shows = |one: &&PlacedCell<'_>| matches!(one.cell.state, CellState::Failing | CellState::Drifted);
+        let shown: BTreeSet<&str> = cells.filter(shows).map(|one| &*one.pick.cluster).collect();
+        let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for line in lines.iter().filter(|line| !shown.contains(line.name.as_str())) {
+            let first = members.summary.problems_on(&line.name).first();
+            let words = first.map(|problem| format!("{}: {}", problem.object, problem.message));
+            alike.entry(words.unwrap_or_default()).or_default().push(&line.name);
+        }
+        let item = |(text, names): (String, Vec<&str>)| Attention {
+            state: CellState::Failing.number(),
+            title: format!("Problems in {}", self.describe(&names)),
+            text,
+            to: names.first().map(|name| format!("#/c/{}", address(name))).unwrap_or_default(),
+            ..Attention::default()
+        };
+        alike.into_iter().map(item).collect()
     }
 
     fn silent(&self, lines: &[&ClusterLine]) -> Option<Attention> {
@@ -176,8 +221,8 @@ impl Watch<'_> {
         Attention {
             state: CellState::Failing.number(),
             title: match names.as_slice() {
-                [one] => format!("The member of {one} cannot work"),
-                several => format!("{} members cannot work: {}", several.len(), self.describe(several)),
+                [one] => format!("The member of {one} fails"),
+                several => format!("{} members fail: {}", several.len(), self.describe(several)),
             },
             text: words.to_owned(),
             cells: self.cells_in(&names, CellState::Failing),
@@ -242,8 +287,11 @@ impl Watch<'_> {
         });
         let pending = source.pending.as_ref().map(|(commits, branch)| Attention {
             state: CellState::Progressing.number(),
-            title: format!("{} of {branch} not processed yet", counted(*commits, "commit")),
-            text: "the next pass of the daemon reads them".to_owned(),
+            title: match commits {
+                1 => format!("1 commit of `{branch}` waits for the next pass"),
+                commits => format!("{commits} commits of `{branch}` wait for the next pass"),
+            },
+            text: "the next pass of the daemon processes them".to_owned(),
             to: "#/pubs".to_owned(),
             remedy: Some("berth run --once".to_owned()),
             ..Attention::default()

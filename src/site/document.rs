@@ -13,10 +13,6 @@ const MOST_ITEMS: usize = 12;
 
 /// Returns `index.html`.
 pub(crate) fn first_page(head: &Head) -> String {
-    let title = match head.attention.len() {
-        0 => "all in sync".to_owned(),
-        count => format!("{count} to look at"),
-    };
     let mut page = String::with_capacity(PAGE.len() * 2);
     // The values are inserted in one walk: a value that looks like a placeholder stays a text.
     for (index, part) in PAGE.split("{{").enumerate() {
@@ -26,7 +22,7 @@ pub(crate) fn first_page(head: &Head) -> String {
         };
         match name {
             "fleet" => page.push_str(&escaped(&head.fleet)),
-            "title" => page.push_str(&escaped(&title)),
+            "title" => page.push_str(&escaped(&head.title)),
             "first" => page.push_str(&first_view(head)),
             _ => {}
         }
@@ -35,20 +31,52 @@ pub(crate) fn first_page(head: &Head) -> String {
     page
 }
 
-/// Returns the sentence that the page begins with.
-pub(crate) fn sentence(head: &Head) -> String {
-    match head.attention.len() {
-        0 if head.has_reports => "Every cluster has what the source says.".to_owned(),
-        0 => "Everything that the source says is published.".to_owned(),
-        1 => "One thing differs from what the source says.".to_owned(),
-        count => format!("{count} things differ from what the source says."),
-    }
+/// Sets the sentence and the title. They claim no more than every item, copy and cluster of the head allows.
+pub(crate) fn set_sentence(head: &mut Head) {
+    let copies = |states: &[CellState]| -> usize {
+        states.iter().filter_map(|state| head.totals.get(*state as usize)).sum()
+    };
+    let clusters = |is_own: &dyn Fn(CellState) -> bool| -> usize {
+        let of_state = head.clusters.iter().filter(|(word, _)| is_own(CellState::of_cluster(word)));
+        of_state.map(|(_, count)| count).sum()
+    };
+    let bad: usize = head.totals.iter().skip(CellState::Drifted as usize).sum();
+    let bad_clusters = clusters(&|state| !state.is_in_order());
+    let moving = copies(&[CellState::Waits, CellState::Progressing]);
+    let moving_clusters = clusters(&|state| state == CellState::Progressing);
+    let on_their_way = |count: usize, noun: &str| {
+        let (counted, verb) = (counted_as(count, noun), if count == 1 { "is" } else { "are" });
+        let way = if count == 1 { "its" } else { "their" };
+        (format!("Nothing is wrong; {counted} {verb} on {way} way."), format!("{count} on {way} way"))
+    };
+    let out_of_order = |count: usize, noun: &str| {
+        let (counted, verb) = (counted_as(count, noun), if count == 1 { "is" } else { "are" });
+        (format!("{counted} {verb} not in order."), format!("{count} not in order"))
+    };
+    let (sentence, title) = match head.attention.len() {
+        0 if bad > 0 => out_of_order(bad, "copy"),
+        0 if bad_clusters > 0 => out_of_order(bad_clusters, "cluster"),
+        0 if !head.has_reports => {
+            let number = head.shown.sequence;
+            (format!("Number {number} is published."), format!("number {number}"))
+        }
+        0 if moving > 0 => on_their_way(moving, "copy"),
+        0 if moving_clusters > 0 => on_their_way(moving_clusters, "cluster"),
+        0 => ("Every cluster has what the source says.".to_owned(), "all in sync".to_owned()),
+        1 => ("One thing differs from what the source says.".to_owned(), "1 to look at".to_owned()),
+        count => (format!("{count} things differ from what the source says."), format!("{count} to look at")),
+    };
+    (head.sentence, head.title) = (sentence, title);
+}
+
+fn counted_as(count: usize, noun: &str) -> String {
+    if noun == "copy" && count != 1 { format!("{count} copies") } else { counted(count, noun) }
 }
 
 fn first_view(head: &Head) -> String {
     let items: String = head.attention.iter().take(MOST_ITEMS).map(item).collect();
     let list = if items.is_empty() { items } else { format!("<ol class=\"items\">{items}</ol>") };
-    let (sentence, summary) = (escaped(&sentence(head)), escaped(&summary(head)));
+    let (sentence, summary) = (escaped(&head.sentence), escaped(&summary(head)));
     format!("<h1>{sentence}</h1><p class=\"sub\">{summary}</p>{list}")
 }
 

@@ -7,6 +7,7 @@ use berth_engine::report::ClusterLine;
 
 use crate::attention;
 use crate::cell::CellState;
+use crate::document;
 use crate::form::{
     Blocks, Counted, FORMAT, GroupCount, Head, LabelRuns, LinkForm, Names, Numbers, ShownForm, runs,
 };
@@ -22,9 +23,11 @@ const MOST_PUBLICATIONS: usize = 14;
 pub(crate) fn head(inputs: &SiteInputs<'_>, grid: &Grid<'_>, blocks: Blocks) -> Head {
     let shown = &inputs.shown;
     let groups = columns(grid);
-    Head {
+    let mut head = Head {
         format: FORMAT,
         fleet: inputs.name.to_owned(),
+        sentence: String::new(),
+        title: String::new(),
         as_of: as_of(inputs),
         has_reports: inputs.members.is_some(),
         has_source: inputs.fleet.is_some(),
@@ -53,7 +56,9 @@ pub(crate) fn head(inputs: &SiteInputs<'_>, grid: &Grid<'_>, blocks: Blocks) -> 
         counts: counts(grid, &groups),
         stamp: inputs.stamp.clone(),
         files: BTreeMap::new(),
-    }
+    };
+    document::set_sentence(&mut head);
+    head
 }
 
 /// Returns the names of clusters and placements.

@@ -5,13 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_base::diag::Pos;
 use berth_base::model::placement::{Filter, Rule};
 use berth_base::model::{
-    Cluster, Decision, Fleet, Key, ObjectId, Pick, Placement, Policy, Requirement, Selector, Shared, Source,
-    Timestamp,
+    Cluster, ClusterStatus, Decision, Fleet, Key, ObjectId, Pick, Placement, Policy, Requirement, Selector,
+    Shared, Source, Timestamp,
 };
 use berth_engine::state::State;
 
 use crate::block::{Block, fnv1a};
-use crate::form::{Names, PlacementDetails, Stamp, runs};
+use crate::cell::CellState;
+use crate::document::set_sentence;
+use crate::form::{Attention, Head, Names, PlacementDetails, Stamp, runs};
 use crate::inputs::{Links, Publication, Shown, SiteInputs, SourceProgress};
 use crate::site::Site;
 
@@ -230,4 +232,44 @@ fn links_are_guessed_for_known_forges_without_credentials() {
     for unknown in ["https://git.example.com/fleet", "/srv/fleet.git", "https://github.com/\"><script>", ""] {
         assert_eq!(file(unknown), None, "{unknown}");
     }
+}
+
+#[test]
+fn the_first_sentence_claims_no_more_than_the_data() {
+    let of = |items: usize, state: Option<CellState>, cluster: &str, has_reports: bool| {
+        let mut head = Head { has_reports, totals: vec![0; CellState::ALL.len()], ..Head::default() };
+        head.attention = vec![Attention::default(); items];
+        head.clusters = BTreeMap::from([(cluster.to_owned(), 1)]);
+        head.shown.sequence = 7;
+        if let Some(state) = state {
+            head.totals[state as usize] = 2;
+        }
+        set_sentence(&mut head);
+        (head.sentence, head.title)
+    };
+    for (head, sentence, title) in [
+        (of(0, None, "in sync", true), "Every cluster has what the source says.", "all in sync"),
+        (of(0, None, "in sync", false), "Number 7 is published.", "number 7"),
+        (of(0, None, "behind", true), "Nothing is wrong; 1 cluster is on its way.", "1 on its way"),
+        (of(0, None, "problems", true), "1 cluster is not in order.", "1 not in order"),
+        (of(0, Some(CellState::Silent), "in sync", false), "2 copies are not in order.", "2 not in order"),
+        (
+            of(0, Some(CellState::Waits), "in sync", true),
+            "Nothing is wrong; 2 copies are on their way.",
+            "2 on their way",
+        ),
+        (of(2, None, "in sync", true), "2 things differ from what the source says.", "2 to look at"),
+    ] {
+        assert_eq!(head, (sentence.to_owned(), title.to_owned()));
+    }
+}
+
+#[test]
+fn recorded_silence_has_an_item_without_reports() {
+    let mut world = World::new(2, 1);
+    let silent = ClusterStatus { silent: Timestamp::from_second(500).ok(), ..ClusterStatus::default() };
+    world.state.facts.insert("c000".to_owned(), Shared::from(silent));
+    let head = world.site().head;
+    assert_eq!(head.attention[0].title, "The member of c000 was silent");
+    assert_eq!((head.attention[0].cells, head.totals[CellState::Silent as usize]), (1, 1));
 }

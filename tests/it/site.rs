@@ -269,6 +269,7 @@ fn a_fresh_clone_shows_the_state_without_reports() {
     let page = page(&clone, &folder.path().join("page"), &[]);
     assert_eq!((page.head.shown.sequence, page.head.has_reports, page.head.has_source), (3, false, true));
     assert_eq!(page.head.numbers.copies, 14);
+    assert!(!page.head.sentence.contains("Every"), "{}", page.head.sentence);
 }
 
 #[test]
@@ -443,4 +444,34 @@ fn a_folder_with_other_files_is_refused_and_left_alone() {
     std::fs::write(out.join("CNAME"), "fleet.example.com").expect("a file");
     page(repo.path(), &out, &[]);
     assert!(out.join("CNAME").is_file(), "files of others stay");
+}
+
+#[test]
+fn a_member_that_is_behind_is_on_its_way_and_problems_elsewhere_are_listed() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let tree = |cluster: &str| repo.git(&["rev-parse", &format!("berth/rendered:clusters/{cluster}")]);
+    for cluster in ["a", "b", "c"] {
+        let tree = repo.git(&["rev-parse", &format!("berth/rendered:clusters/{cluster}")]);
+        report(&repo, cluster, 1, &format!("applied:\n  sequence: 1\n  tree: {tree}\n  objects: 2\n"));
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("page");
+    assert_eq!(page(repo.path(), &out, &[]).head.title, "all in sync");
+    let old = tree("a");
+    repo.write("apps/web.yaml", config_map("web", "two", "{clusterSelector: {}}"));
+    repo.commit("two");
+    repo.publish().expect(0);
+    for cluster in ["b", "c"] {
+        let tree = tree(cluster);
+        report(&repo, cluster, 2, &format!("applied:\n  sequence: 2\n  tree: {tree}\n  objects: 2\n"));
+    }
+    let behind = page(repo.path(), &out, &[]).head;
+    assert_eq!((behind.title.as_str(), behind.attention.len()), ("1 on its way", 0), "{old}");
+    let problem = "  problems: [{kind: Namespace, name: other, message: stuck}]\n";
+    let applied = format!("applied:\n  sequence: 2\n  tree: {}\n  objects: 2\n{problem}", tree("a"));
+    report(&repo, "a", 2, &applied);
+    let elsewhere = page(repo.path(), &out, &[]).head;
+    let item = &elsewhere.attention[0];
+    assert_eq!((item.title.as_str(), item.text.as_str()), ("Problems in a", "Namespace other: stuck"));
 }

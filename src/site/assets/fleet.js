@@ -6,12 +6,6 @@ let view = null;
 /* The items that are shown at once. */
 const FIRST_ITEMS = 5;
 
-function sentence() {
-  const count = head.attention.length;
-  if (count) return count === 1 ? 'One thing differs from what the source says.' : `${count} things differ from what the source says.`;
-  return head.hasReports ? 'Every cluster has what the source says.' : 'Everything that the source says is published.';
-}
-
 function asOf() {
   const late = Date.now() / 1000 - head.asOf;
   return h('span', { class: late > 900 ? 'stale' : null }, `as of ${day(head.asOf)} ${clock(head.asOf)} UTC`, late > 900 ? `, ${duration(late)} ago` : '');
@@ -86,9 +80,9 @@ function fleetPage(query) {
   view = map;
   const hint = matchMedia('(hover: none)').matches ? 'Touch a cell to see why.' : ['Point at a cell, or press ', h('kbd', {}, 'n'), ' for the next one that is not in order.'];
   map.reading.append(muted(hint));
-  const main = h('div', {}, h('h1', {}, sentence()), summary(), list, count || hasRolling ? null : last);
+  const main = h('div', {}, h('h1', {}, head.sentence), summary(), list, count || hasRolling ? null : last);
   const side = h('div', { class: 'side' }, rollingSection(), count || hasRolling ? last : null);
-  show(count ? `${count} to look at` : 'all in sync', h('div', { class: 'fleet' }, h('div', { class: 'lead' }, main, side.childNodes.length ? side : null), mapSection(map)));
+  show(head.title, h('div', { class: 'fleet' }, h('div', { class: 'lead' }, main, side.childNodes.length ? side : null), mapSection(map)));
   drawMap(map);
 }
 

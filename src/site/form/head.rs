@@ -12,6 +12,9 @@ pub struct Head {
     pub format: u32,
     /// The name of the fleet.
     pub fleet: String,
+    /// The sentence that the page begins with, and the title of the first view.
+    pub sentence: String,
+    pub title: String,
     /// The moment of the newest information, in seconds.
     pub as_of: i64,
     /// Members' reports were read. Otherwise states are those of the record alone.
