@@ -475,3 +475,19 @@ fn a_member_that_is_behind_is_on_its_way_and_problems_elsewhere_are_listed() {
     let item = &elsewhere.attention[0];
     assert_eq!((item.title.as_str(), item.text.as_str()), ("Problems in a", "Namespace other: stuck"));
 }
+
+#[cfg(unix)]
+#[test]
+fn a_link_at_an_unfinished_file_is_replaced_and_not_followed() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (out, outside) = (folder.path().join("page"), folder.path().join("outside"));
+    page(repo.path(), &out, &[]);
+    std::fs::write(&outside, "kept").expect("written");
+    std::fs::remove_file(out.join("page/dom.js")).expect("removed");
+    std::os::unix::fs::symlink(&outside, out.join("page/.dom.js.berth-new")).expect("a link");
+    page(repo.path(), &out, &[]);
+    assert_eq!(std::fs::read_to_string(&outside).expect("a file"), "kept");
+    assert!(out.join("page/dom.js").symlink_metadata().expect("a file").is_file());
+}

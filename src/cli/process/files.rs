@@ -1,10 +1,14 @@
 //! Writing files and their folders. Every error names the failed action.
 
+use std::fs::Permissions;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::exit::CommandError;
 use berth_base::backoff::chance;
+
+/// The end of the name of a file that is not written completely yet. The name begins with a dot.
+pub(crate) const ASIDE: &str = ".berth-new";
 
 /// Writes a file, and creates its parent folders.
 pub fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), CommandError> {
@@ -59,20 +63,9 @@ pub(crate) fn already_there(path: &Path) -> CommandError {
 /// bytes.
 pub fn replace(path: &Path, before: &[u8], after: impl AsRef<[u8]>) -> Result<(), CommandError> {
     unchanged(path, before)?;
-    let doing = format!("writing {}", path.display());
-    let failed = |error: std::io::Error| CommandError::io(&doing, &error);
-    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let aside = path.with_file_name(format!(".{name}.berth-new"));
+    let failed = |error: std::io::Error| CommandError::io(format!("writing {}", path.display()), &error);
     let permissions = std::fs::metadata(path).map_err(failed)?.permissions();
-    // Removes a leftover of an earlier crash or another process.
-    let _ = std::fs::remove_file(&aside);
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&aside);
-    file.and_then(|mut file| file.write_all(after.as_ref())).map_err(failed)?;
-    let moved = std::fs::set_permissions(&aside, permissions).and_then(|()| std::fs::rename(&aside, path));
-    moved.map_err(|error| {
-        let _ = std::fs::remove_file(&aside);
-        failed(error)
-    })
+    write_aside(path, after.as_ref(), Some(permissions)).map_err(failed)
 }
 
 /// Writes a file whole, new or not: a crash leaves the old bytes or the new ones.
@@ -81,11 +74,24 @@ pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), CommandError>
         create_folder(parent)?;
     }
     let failed = |error: std::io::Error| CommandError::io(format!("writing {}", path.display()), &error);
+    write_aside(path, bytes, None).map_err(failed)
+}
+
+/// Writes bytes to a new file beside a path, and moves it there. Never writes through a link.
+fn write_aside(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> std::io::Result<()> {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let aside = path.with_file_name(format!(".{name}.berth-new"));
-    std::fs::write(&aside, bytes).and_then(|()| std::fs::rename(&aside, path)).map_err(|error| {
+    let aside = path.with_file_name(format!(".{name}{ASIDE}"));
+    // Removes a leftover of an earlier crash or another process.
+    let _ = std::fs::remove_file(&aside);
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&aside)?;
+    let written = file
+        .write_all(bytes)
+        .and_then(|()| {
+            permissions.map_or(Ok(()), |permissions| std::fs::set_permissions(&aside, permissions))
+        })
+        .and_then(|()| std::fs::rename(&aside, path));
+    written.inspect_err(|_| {
         let _ = std::fs::remove_file(&aside);
-        failed(error)
     })
 }
 
