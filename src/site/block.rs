@@ -40,7 +40,7 @@ impl Block {
     pub(crate) fn of_bytes(key: impl Into<String>, bytes: &[u8]) -> Block {
         let key = key.into();
         let text = format!("berth(\"{key}\",\"{}\")\n", base64::encode(&deflated(bytes)));
-        let hash = hex(&Sha256::digest(&text)[..HASH_BYTES]);
+        let hash = hash_of(text.as_bytes());
         Block { key, hash, text }
     }
 
@@ -68,6 +68,11 @@ impl Block {
             .map_err(|error| BlockFault { message: error.to_string() })?;
         Ok(bytes)
     }
+}
+
+/// Returns the hash of a block's text, as its name has it.
+pub(crate) fn hash_of(text: &[u8]) -> String {
+    hex(&Sha256::digest(text)[..HASH_BYTES])
 }
 
 /// Returns the file of a block with this content.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use crate::assets::ASSETS;
-use crate::block::{Block, BlockFault, fnv1a, json, path_of};
+use crate::block::{Block, BlockFault, fnv1a, hash_of, json, path_of};
 use crate::form::{Blocks, FORMAT, Head};
 use crate::grid::{Grid, Row};
 use crate::inputs::SiteInputs;
@@ -20,6 +20,9 @@ const MOST_IN_A_BLOCK: usize = 64;
 
 /// The folder of the blocks.
 const DATA: &str = "data/";
+
+/// The file that a browser opens.
+const INDEX: &str = "index.html";
 
 /// The text around the data of the head.
 const HEAD_CALL: (&str, &str) = ("berth(\"head\",", ")\n");
@@ -37,8 +40,6 @@ pub struct Site {
 pub struct SiteFile {
     pub path: String,
     pub bytes: Vec<u8>,
-    /// The path is new with each content.
-    pub is_named_by_content: bool,
 }
 
 /// The files to write, in order, and then the paths to remove.
@@ -84,12 +85,11 @@ impl Site {
         existing: &BTreeSet<String>,
         has: &dyn Fn(&SiteFile) -> bool,
     ) -> Changes<'s> {
-        let is_missing = |file: &&SiteFile| match existing.contains(&file.path) {
-            true => !file.is_named_by_content && !has(file),
-            false => true,
-        };
+        // A block may be damaged, so that its name is not enough.
+        let is_missing = |file: &&SiteFile| !existing.contains(&file.path) || !has(file);
         let own: BTreeSet<&str> = self.files.iter().map(|file| file.path.as_str()).collect();
-        let is_stale = |path: &&String| is_block(path) && !own.contains(path.as_str());
+        let is_stale =
+            |path: &&String| (is_block(path) || is_unfinished(path)) && !own.contains(path.as_str());
         Changes {
             write: self.files.iter().filter(is_missing).collect(),
             remove: existing.iter().filter(is_stale).cloned().collect(),
@@ -104,12 +104,15 @@ impl Site {
         serde_json::from_str(data).map_err(|error| fault(error.to_string()))
     }
 
-    /// Reports whether a folder has the whole page of a head, as this berth writes it.
-    pub fn is_whole(head: &Head, existing: &BTreeSet<String>, has: &dyn Fn(&SiteFile) -> bool) -> bool {
-        let mut blocks = head.files.iter().map(|(key, hash)| path_of(key, hash));
+    /// Reports whether a folder has the whole page of a head, as this berth writes it. `read` returns the bytes of a
+    /// file.
+    pub fn is_whole(head: &Head, read: &dyn Fn(&str) -> Option<Vec<u8>>) -> bool {
+        let is_block_whole = |(key, hash): (&String, &String)| {
+            read(&path_of(key, hash)).is_some_and(|bytes| hash_of(&bytes) == *hash)
+        };
         head.format == FORMAT
-            && blocks.all(|path| existing.contains(&path))
-            && files(head, &[]).iter().all(has)
+            && files(head, &[]).iter().all(|file| read(&file.path).is_some_and(|bytes| bytes == file.bytes))
+            && head.files.iter().all(is_block_whole)
     }
 
     /// Returns the number of files of a head's page.
@@ -117,31 +120,61 @@ impl Site {
         head.files.len() + files(head, &[]).len()
     }
 
-    /// Reports whether a path in a folder says that a page of berth is there.
-    pub fn is_mark(path: &str) -> bool {
-        path == Site::HEAD
+    /// Reports whether a text is the head of a page of berth, of any format.
+    pub fn is_head(text: &[u8]) -> bool {
+        text.starts_with(HEAD_CALL.0.as_bytes()) && text[HEAD_CALL.0.len()..].starts_with(b"{\"format\":")
+    }
+
+    /// Reports whether a page has a file at this path, whole or not.
+    pub fn is_own(path: &str) -> bool {
+        is_fixed(path) || is_block(path) || is_unfinished(path)
+    }
+
+    /// Reports whether a file of a page may be removed: a block with its call, or an unfinished file.
+    pub fn is_removable(path: &str, bytes: &[u8]) -> bool {
+        is_unfinished(path) || (is_block(path) && bytes.starts_with(b"berth(\""))
     }
 }
 
-/// Reports whether a path is that of a block: `data/<key>.<8 digits>.js`.
+fn is_fixed(path: &str) -> bool {
+    path == INDEX || path == Site::HEAD || ASSETS.iter().any(|(asset, _)| *asset == path)
+}
+
+/// Reports whether a path is that of a block: `data/<key>.<8 digits>.js`, with a key as pages have them.
 fn is_block(path: &str) -> bool {
     let name = path.strip_prefix(DATA).and_then(|name| name.strip_suffix(".js"));
-    let hash = name.and_then(|name| name.rsplit_once('.')).map(|(_, hash)| hash);
-    hash.is_some_and(|hash| hash.len() == 8 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    name.and_then(|name| name.rsplit_once('.')).is_some_and(|(key, hash)| {
+        let index = key.split_once('-');
+        let is_key = key == "names"
+            || index.is_some_and(|(kind, index)| match kind {
+                "map" | "p" | "c" | "n" => {
+                    !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit())
+                }
+                "r" => index.split_once('-').is_some_and(|(name, release)| is_hex(name) && is_hex(release)),
+                _ => false,
+            });
+        is_key && hash.len() == 8 && is_hex(hash)
+    })
+}
+
+/// Reports whether a path is that of a file of a page that was not written completely: `data/.<name>.berth-new`.
+fn is_unfinished(path: &str) -> bool {
+    let (folder, name) = path.rsplit_once('/').map_or(("", path), |(folder, name)| (folder, name));
+    let whole = name.strip_prefix('.').and_then(|name| name.strip_suffix(".berth-new"));
+    whole.is_some_and(|whole| {
+        let path = if folder.is_empty() { whole.to_owned() } else { format!("{folder}/{whole}") };
+        is_fixed(&path) || is_block(&path)
+    })
 }
 
 fn files(head: &Head, blocks: &[Block]) -> Vec<SiteFile> {
-    let fixed =
-        |path: &str, bytes: Vec<u8>| SiteFile { path: path.to_owned(), bytes, is_named_by_content: false };
-    let block = |block: &Block| SiteFile {
-        path: block.path(),
-        bytes: block.text.clone().into_bytes(),
-        is_named_by_content: true,
-    };
+    let fixed = |path: &str, bytes: Vec<u8>| SiteFile { path: path.to_owned(), bytes };
+    let block = |block: &Block| SiteFile { path: block.path(), bytes: block.text.clone().into_bytes() };
     let mut files: Vec<SiteFile> =
         ASSETS.iter().map(|(path, text)| fixed(path, text.as_bytes().to_vec())).collect();
     files.extend(blocks.iter().map(block));
-    files.push(fixed("index.html", document::first_page(head).into_bytes()));
+    files.push(fixed(INDEX, document::first_page(head).into_bytes()));
     let mut script = HEAD_CALL.0.as_bytes().to_vec();
     script.extend(json(head));
     script.extend(HEAD_CALL.1.as_bytes());

@@ -126,8 +126,8 @@ fn runs_are_pairs_of_a_length_and_a_value() {
 fn the_head_is_last_and_names_every_block() {
     let site = World::new(6, 4).site();
     assert_eq!(site.files.last().map(|file| file.path.as_str()), Some("data/head.js"));
-    let blocks = site.files.iter().filter(|file| file.is_named_by_content).count();
-    assert_eq!(blocks, site.head.files.len());
+    let is_block = |path: &str| path.starts_with("data/") && path != Site::HEAD;
+    assert_eq!(site.files.iter().filter(|file| is_block(&file.path)).count(), site.head.files.len());
     let names: Names = Block::read(text(&site, "names")).unwrap();
     // Clusters with equal labels stand side by side, so that a placement is one run of the map.
     assert_eq!(names.clusters, ["c000", "c002", "c004", "c001", "c003", "c005"]);
@@ -181,13 +181,18 @@ fn a_folder_gets_what_it_lacks_and_loses_only_stale_blocks() {
     let site = World::new(6, 4).site();
     let mut existing: BTreeSet<String> = site.files.iter().map(|file| file.path.clone()).collect();
     assert!(site.changes(&existing, &|_| true).write.is_empty());
-    let others = ["data/n-0.01234567.js", "data/notes.js", "CNAME"].map(str::to_owned);
+    let stale = ["data/.n-0.01234567.js.berth-new", "data/n-0.01234567.js"];
+    existing.extend(stale.map(str::to_owned));
+    let others = ["data/main.abcdef12.js", "data/notes.js", ".x.berth-new", "CNAME"].map(str::to_owned);
+    assert!(!others.iter().any(|path| Site::is_own(path)));
     existing.extend(others);
     existing.remove("index.html");
-    let changes = site.changes(&existing, &|file| file.path != "data/head.js");
+    let names = format!("data/names.{}.js", site.head.files["names"]);
+    let changes = site.changes(&existing, &|file| file.path != "data/head.js" && file.path != names);
     let written: Vec<&str> = changes.write.iter().map(|file| file.path.as_str()).collect();
-    assert_eq!(written, ["index.html", "data/head.js"]);
-    assert_eq!(changes.remove, ["data/n-0.01234567.js"]);
+    assert_eq!(written, [names.as_str(), "index.html", "data/head.js"]);
+    assert_eq!(changes.remove, stale);
+    assert!(Site::is_removable(stale[1], b"berth(\"n-0\",") && !Site::is_removable(stale[1], b"other"));
 }
 
 #[test]
@@ -196,11 +201,14 @@ fn a_head_tells_whether_its_page_is_whole_and_until_when_it_is_true() {
     let text = site.files.last().map(|file| std::str::from_utf8(&file.bytes).unwrap()).unwrap();
     let head = Site::read_head(text).unwrap();
     assert_eq!(head, site.head);
-    let mut existing: BTreeSet<String> = site.files.iter().map(|file| file.path.clone()).collect();
-    assert!(Site::is_whole(&head, &existing, &|_| true));
-    assert!(!Site::is_whole(&head, &existing, &|file| file.path != "page/map.js"));
-    existing.remove(&format!("data/map-0.{}.js", head.files["map-0"]));
-    assert!(!Site::is_whole(&head, &existing, &|_| true));
+    let bytes = |path: &str| site.files.iter().find(|file| file.path == path).map(|file| file.bytes.clone());
+    assert!(Site::is_whole(&head, &bytes));
+    let map = format!("data/map-0.{}.js", head.files["map-0"]);
+    for path in ["page/map.js", &map] {
+        assert!(!Site::is_whole(&head, &|one| bytes(one).filter(|_| one != path)), "{path} is missing");
+        let cut = |one: &str| bytes(one).map(|bytes| if one == path { bytes[1..].to_vec() } else { bytes });
+        assert!(!Site::is_whole(&head, &cut), "{path} is damaged");
+    }
     let stamp = Stamp { inputs: "a".to_owned(), until: Some(10) };
     assert_eq!([stamp.holds("a", 9), stamp.holds("a", 10), stamp.holds("b", 9)], [true, false, false]);
 }

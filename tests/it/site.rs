@@ -437,13 +437,24 @@ fn a_folder_with_other_files_is_refused_and_left_alone() {
     let repo = small_fleet();
     repo.publish().expect(0);
     let refused = site(repo.path(), &repo.path().join("apps"), &[]).expect(2);
-    assert!(refused.err.contains("other files than those of a page"), "{}", refused.err);
+    assert!(refused.err.contains("contains files that are not part of a page"), "{}", refused.err);
     let folder = tempfile::tempdir().expect("a folder");
     let out = folder.path().join("page");
     page(repo.path(), &out, &[]);
     std::fs::write(out.join("CNAME"), "fleet.example.com").expect("a file");
     page(repo.path(), &out, &[]);
     assert!(out.join("CNAME").is_file(), "files of others stay");
+    // A page whose first run was interrupted is finished.
+    std::fs::remove_file(out.join("CNAME")).expect("removed");
+    std::fs::remove_file(out.join("data/head.js")).expect("removed");
+    std::fs::write(out.join("data/.head.js.berth-new"), "berth(").expect("written");
+    page(repo.path(), &out, &[]);
+    assert!(!out.join("data/.head.js.berth-new").exists());
+    // A script of the same name that is no head is no mark.
+    std::fs::write(out.join("data/head.js"), "other").expect("written");
+    std::fs::write(out.join("data/main.abcdef12.js"), "other").expect("written");
+    site(repo.path(), &out, &[]).expect(2);
+    assert!(out.join("data/main.abcdef12.js").is_file());
 }
 
 #[test]

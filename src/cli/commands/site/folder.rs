@@ -2,6 +2,7 @@
 //! written last, and stale files are removed after it.
 
 use std::collections::BTreeSet;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::process::exit::CommandError;
@@ -15,8 +16,10 @@ pub(super) fn existing(folder: &Path) -> Result<BTreeSet<String>, CommandError> 
     if folder.exists() {
         list(folder, "", &mut found)?;
     }
-    if !found.is_empty() && !found.iter().any(|path| Site::is_mark(path)) {
-        let message = format!("{} has other files than those of a page", folder.display());
+    // A first run that was interrupted leaves a page without its head.
+    let is_page = || std::fs::read(folder.join(Site::HEAD)).is_ok_and(|text| Site::is_head(&text));
+    if !found.iter().all(|path| Site::is_own(path)) && !is_page() {
+        let message = format!("{} contains files that are not part of a page", folder.display());
         return Err(
             CommandError::usage(message).hint("name a new or empty folder, or that of an earlier page")
         );
@@ -47,16 +50,11 @@ fn list(folder: &Path, prefix: &str, found: &mut BTreeSet<String>) -> Result<(),
 }
 
 /// Returns the number of files of an earlier page that is whole and still true.
-pub(super) fn up_to_date(
-    folder: &Path,
-    existing: &BTreeSet<String>,
-    inputs: &str,
-    now: Timestamp,
-) -> Option<usize> {
+pub(super) fn up_to_date(folder: &Path, inputs: &str, now: Timestamp) -> Option<usize> {
     let text = std::fs::read_to_string(folder.join(Site::HEAD)).ok()?;
     let head = Site::read_head(&text).ok()?;
     let is_true = head.stamp.holds(inputs, now.as_second())
-        && Site::is_whole(&head, existing, &|file| has(folder, file));
+        && Site::is_whole(&head, &|path| std::fs::read(folder.join(path)).ok());
     is_true.then(|| Site::file_count(&head))
 }
 
@@ -72,9 +70,22 @@ pub(super) fn write(folder: &Path, site: &Site, existing: &BTreeSet<String>) -> 
         write_whole(&folder.join(&file.path), &file.bytes)?;
     }
     for path in &changes.remove {
-        let doing = || format!("deleting {path}");
-        refuse_links(folder, path)?;
-        std::fs::remove_file(folder.join(path)).map_err(|error| CommandError::io(doing(), &error))?;
+        remove(folder, path)?;
     }
     Ok(changes.write.len())
+}
+
+/// Removes a file of an earlier page, unless its content is somebody else's. Another run may have removed it already.
+fn remove(folder: &Path, path: &str) -> Result<(), CommandError> {
+    let file = folder.join(path);
+    let bytes = std::fs::read(&file).unwrap_or_default();
+    if !Site::is_removable(path, &bytes) {
+        return Ok(());
+    }
+    match std::fs::remove_file(&file) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(CommandError::io(format!("deleting {path}"), &error))
+        }
+        _ => Ok(()),
+    }
 }

@@ -65,7 +65,7 @@ pub(crate) fn cmd_site(args: &SiteArgs, ui: &Ui) -> Outcome {
     let opened = args.state.open(&args.repo.path)?;
     let search = args.state.search(&opened.path)?;
     let inputs = stamp::digest(args, &opened)?;
-    if let Some(files) = folder::up_to_date(&args.out, &existing, &inputs, ui.now()) {
+    if let Some(files) = folder::up_to_date(&args.out, &inputs, ui.now()) {
         ui.status(&summary(args, files, 0));
         return Ok(Exit::Done);
     }
