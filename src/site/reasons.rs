@@ -16,9 +16,6 @@ use crate::form::{FunnelStep, Runs, ScoredCluster, ScorerForm, runs};
 use crate::grid::Row;
 use crate::inputs::SiteInputs;
 
-/// The number of lines of traces in memory at a time.
-const MOST_LINES: usize = 200_000;
-
 /// The number of clusters that are listed after the picked ones.
 const NEXT_IN_LINE: usize = 12;
 
@@ -56,27 +53,28 @@ pub(crate) fn explain(inputs: &SiteInputs<'_>, columns: &Columns, rows: &[Row<'_
         placement.is_some_and(|placement| reads_no_names(placement)) && classes.are_uniform(row.decision)
     };
     let (alike, single): (Vec<&Row<'_>>, Vec<&Row<'_>>) = rows.iter().partition(by_class);
-    let mut found: BTreeMap<&Key, Explanation> = BTreeMap::new();
+    let mut found: BTreeMap<Key, Explanation> = BTreeMap::new();
     let reduced = classes.reduced(fleet);
-    for (rows, fleet, classes) in [(alike, &reduced, Some(&classes)), (single, fleet, None)] {
-        let at_once = (MOST_LINES / fleet.clusters.len().max(1)).max(1);
-        for rows in rows.chunks(at_once) {
-            let traces = traces(inputs, fleet, rows);
-            for row in rows {
-                let explaining = Explaining { fleet, columns, decision: row.decision, classes };
-                let trace = traces.get(&row.decision.key);
-                found.insert(&row.decision.key, explaining.explanation(trace));
-            }
-        }
-    }
-    rows.iter().map(|row| found.remove(&row.decision.key).unwrap_or_default()).collect()
-}
-
-/// Traces the decisions, as they follow from the state.
-fn traces(inputs: &SiteInputs<'_>, fleet: &Fleet, rows: &[&Row<'_>]) -> BTreeMap<Key, Trace> {
     let statuses = pipeline::with_first_seen(inputs.state, &inputs.state.facts);
-    let keys = rows.iter().map(|row| &row.decision.key);
-    decide::explain_all(fleet, &inputs.state.decisions, &statuses, inputs.shown.moment, keys)
+    let decisions = &inputs.state.decisions;
+    for (rows, fleet, classes) in [(alike, &reduced, Some(&classes)), (single, fleet, None)] {
+        let add = |trace: Trace| {
+            let Some(decision) = decisions.get(&trace.key) else { return };
+            let explaining = Explaining { fleet, columns, decision, classes };
+            found.insert(trace.key.clone(), explaining.explanation(&trace));
+        };
+        // A pass decides all placements, for whichever of them is traced.
+        if rows.is_empty() {
+            continue;
+        }
+        let keys = rows.iter().map(|row| &row.decision.key);
+        decide::explain_each((fleet, decisions, &statuses), inputs.shown.moment, keys, add);
+    }
+    let of_row = |row: &Row<'_>| {
+        let traced = found.remove(&row.decision.key);
+        traced.unwrap_or_else(|| Explanation::of_record(row.decision, columns))
+    };
+    rows.iter().map(of_row).collect()
 }
 
 /// Reports whether a policy's verdict on a cluster depends on nothing but the cluster's properties.
@@ -139,6 +137,7 @@ fn properties(cluster: &Cluster, facts: Option<&ClusterStatus>) -> String {
         cluster: String::new(),
         reported: None,
         next_due: None,
+        applied: None,
         copies: BTreeMap::new(),
         ..facts.clone()
     });
@@ -155,8 +154,7 @@ struct Explaining<'c> {
 }
 
 impl Explaining<'_> {
-    fn explanation(&self, trace: Option<&Trace>) -> Explanation {
-        let Some(trace) = trace else { return Explanation::of_record(self.decision, self.columns) };
+    fn explanation(&self, trace: &Trace) -> Explanation {
         let lines: BTreeMap<&str, &ClusterTrace> =
             trace.clusters.iter().map(|line| (line.cluster.as_str(), line)).collect();
         let of_column: Vec<Option<&ClusterTrace>> = self

@@ -169,6 +169,9 @@ fn decide_rest(given: Given<'_>, rest: Option<Rest>) -> Made {
     Made { results, facts, decided, looked_at, any_new, placements: fleet.placements.len() }
 }
 
+/// The fleet, the current decisions and the statuses.
+pub type DecisionSources<'s> = (&'s Fleet, &'s Map<Key, Decision>, &'s Map<String, Shared<ClusterStatus>>);
+
 /// Returns for each cluster why one placement picks it or not; `None` for an unknown placement.
 pub fn explain(
     fleet: &Fleet,
@@ -188,16 +191,27 @@ pub fn explain_all<'k>(
     now: Timestamp,
     keys: impl IntoIterator<Item = &'k Key>,
 ) -> BTreeMap<Key, Trace> {
+    let mut traces = BTreeMap::new();
+    let add = |trace: Trace| drop(traces.insert(trace.key.clone(), trace));
+    explain_each((fleet, previous, statuses), now, keys, add);
+    traces
+}
+
+/// Explains several placements in one pass, and gives each trace away at once: all of them may need much memory.
+pub fn explain_each<'k>(
+    (fleet, previous, statuses): DecisionSources<'_>,
+    now: Timestamp,
+    keys: impl IntoIterator<Item = &'k Key>,
+    sink: impl FnMut(Trace) + Send + Sync,
+) {
     let statuses = &*status_overlay::heard(fleet, statuses);
     let mut clusters = overlay(fleet, statuses);
     status_overlay::date_taints(&mut clusters, statuses, &reads_of(fleet), now);
     let table = cluster_table::Table::new(&clusters, now);
     let mut pass = pass::Pass::new(fleet, previous, &table);
-    for (key, _) in keys.into_iter().filter_map(|key| fleet.placements.get_key_value(key)) {
-        pass.watch(key);
-    }
+    let known = keys.into_iter().filter_map(|key| fleet.placements.get_key_value(key));
+    pass.watch(known.map(|(key, _)| key), Box::new(sink));
     pass.all();
-    pass.traces
 }
 
 fn reads_of(fleet: &Fleet) -> digest::Reads<'_> {

@@ -46,8 +46,12 @@ pub(super) struct Pass<'f, 't> {
     pub(super) results: Results,
     /// The number of new decisions.
     pub(super) decided: usize,
-    pub(super) traces: BTreeMap<Key, Trace>,
+    /// Receives the traces.
+    sink: Option<Sink<'t>>,
 }
+
+/// A receiver of traces, called once for each traced placement.
+pub(super) type Sink<'t> = Box<dyn FnMut(Trace) + Send + Sync + 't>;
 
 /// A decision with its diagnostics, its trace, and its effect on the next pass.
 struct Result {
@@ -62,6 +66,9 @@ struct Result {
 
 /// The number of decisions made in parallel, before their picks are shared.
 const AT_ONCE: usize = 1024;
+
+/// The number of lines of traces in memory at a time.
+const MOST_TRACED_LINES: usize = 200_000;
 
 impl<'f, 't> Pass<'f, 't> {
     pub(super) fn new(
@@ -82,13 +89,14 @@ impl<'f, 't> Pass<'f, 't> {
             watched: BTreeSet::new(),
             results: Results::default(),
             decided: 0,
-            traces: BTreeMap::new(),
+            sink: None,
         }
     }
 
-    /// Traces this placement's decision.
-    pub(super) fn watch(&mut self, key: &'f Key) {
-        self.watched.insert(key);
+    /// Traces the decisions of these placements.
+    pub(super) fn watch(&mut self, keys: impl IntoIterator<Item = &'f Key>, sink: Sink<'t>) {
+        self.watched.extend(keys);
+        self.sink = Some(sink);
     }
 
     /// Decides all placements.
@@ -113,8 +121,13 @@ impl<'f, 't> Pass<'f, 't> {
         }
         let own: Vec<(&Placement, &Policy)> =
             placements(self.fleet).filter_map(|one| Some((&**one, one.own_policy()?))).collect();
-        // If a policy reads the load, each decision reads the decisions before it.
-        for part in own.chunks(if self.balances { 1 } else { AT_ONCE }) {
+        // If a policy reads the load, each decision reads the decisions before it. Traces need memory.
+        let at_once = match (self.balances, self.watched.is_empty()) {
+            (true, _) => 1,
+            (false, true) => AT_ONCE,
+            (false, false) => (MOST_TRACED_LINES / self.table.len().max(1)).clamp(1, AT_ONCE),
+        };
+        for part in own.chunks(at_once) {
             for ((placement, _), result) in part.iter().zip(self.own_of(part)) {
                 self.take(placement, result);
             }
@@ -137,8 +150,8 @@ impl<'f, 't> Pass<'f, 't> {
         }
         let results = &mut self.results;
         self.decided += usize::from(is_new);
-        if let Some(trace) = trace {
-            self.traces.insert(key.clone(), trace);
+        if let Some((trace, sink)) = trace.zip(self.sink.as_mut()) {
+            sink(trace);
         }
         decision.forget_turns();
         if is_new {
