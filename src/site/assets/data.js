@@ -26,11 +26,12 @@ function block(key) {
   if (!asked.has(key)) {
     if (!head.files[key]) return Promise.reject(new Error(`This page has no data ${key}.`));
     const request = {};
-    request.answer = new Promise((done, failed) => { request.done = done; request.failed = failed; });
+    request.answer = new Promise((done, failed) => { request.done = (value) => { request.isDone = true; done(value); }; request.failed = failed; });
     asked.set(key, request);
     const path = `data/${key}.${head.files[key]}.js`;
-    const failed = () => { asked.delete(key); read.delete(key); request.failed(new Error(`${path} is missing: the page was written anew. Load it again.`)); };
-    document.head.append(h('script', { src: path, on: { error: failed } }));
+    const failed = () => { asked.delete(key); read.delete(key); request.failed(new Error(`${path} cannot be read: the page was written anew or is damaged. Load it again.`)); };
+    const loaded = () => { if (!request.isDone) failed(); };
+    document.head.append(h('script', { src: path, on: { error: failed, load: loaded } }));
   }
   return asked.get(key).answer;
 }
@@ -67,7 +68,7 @@ function positions(runs) {
 }
 
 let fleetOnce = null;
-const loadFleet = () => (fleetOnce ??= readFleet());
+const loadFleet = () => (fleetOnce ??= readFleet().catch((fault) => { fleetOnce = null; throw fault; }));
 
 async function readFleet() {
   const names = await form('names');

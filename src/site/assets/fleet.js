@@ -92,7 +92,7 @@ function mapSection(map) {
 
 async function drawMap(map) {
   if (!fleet && head.numbers.placements > MOST_ROWS) map.reading.append(groupCounts());
-  await loadFleet();
+  try { await loadFleet(); } catch (fault) { if (view === map) map.reading.replaceChildren(fault.message); return; }
   if (view !== map) return;
   map.reading.querySelector('.groups')?.remove();
   map.layout();
@@ -166,7 +166,9 @@ function reset(map, update) {
 
 async function loadWaves(map) {
   const waves = new Map();
-  for (const [placement, id] of fleet.rollouts) waves.set(placement, new Map((await rolloutDetails(id)).clusters.map((one) => [one.cluster, one])));
+  try {
+    for (const [placement, id] of fleet.rollouts) waves.set(placement, new Map((await rolloutDetails(id)).clusters.map((one) => [one.cluster, one])));
+  } catch (fault) { map.reading.replaceChildren(fault.message); return; }
   map.waves = waves;
   map.drawSoon();
 }
