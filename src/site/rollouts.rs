@@ -125,8 +125,7 @@ fn verdict(one: &RolloutProgress, cluster: &RolloutClusterProgress) -> &'static 
         Some(Health::Failed) => "failed",
         Some(Health::Succeeded) => "succeeded",
         Some(Health::Applying | Health::Progressing) => "progressing",
-        // Without an assignment the cluster has the release as a good one.
-        None if cluster.assigned_at.is_none() => "succeeded",
+        // As `berth rollout show` has it: applying.
         None => "progressing",
     }
 }

@@ -25,7 +25,7 @@ async function route({ moved }) {
   const current = VIEW_OF[kind] ?? '';
   byId('nav').replaceChildren(...VIEWS.map(([name, words, href]) => h('a', { href, 'aria-current': current === name ? 'page' : null }, words)));
   const pages = { p: () => placementPage(rest), c: () => clusterPage(rest), r: () => rolloutPage(rest), rollouts: rolloutsPage, n: () => publicationPage(Number(rest)), pubs: publicationsPage };
-  try { await (pages[kind] ?? (() => fleetPage(query)))(); } catch (fault) { show('Fault', h('div', { class: 'page' }, h('h1', {}, 'This view cannot be shown.'), h('p', {}, fault.message))); }
+  try { await (Object.hasOwn(pages, kind) ? pages[kind] : () => fleetPage(query))(); } catch (fault) { show('Fault', h('div', { class: 'page' }, h('h1', {}, 'This view cannot be shown.'), h('p', {}, fault.message))); }
   if (moved) { scrollTo(0, 0); mainPart().focus({ preventScroll: true }); }
 }
 
