@@ -77,6 +77,8 @@ pub(crate) struct Known<'s> {
     pub decision: &'s Decision,
     /// The copy as the report judges it, and the state of its cluster. `None` without reports.
     pub reported: Option<(&'s CopyLine<'s>, Option<MemberState>)>,
+    /// The member is behind and does not answer.
+    pub is_unanswered: bool,
     pub status: Option<&'s ClusterStatus>,
     pub facts: Option<&'s ClusterStatus>,
     pub releases: Option<&'s Releases>,
@@ -96,7 +98,13 @@ impl Cell {
 
     /// Judges a copy.
     pub(crate) fn of(pick: &Pick, known: &Known<'_>) -> Cell {
-        let candidates = [Some(known.applied(pick)), known.held(pick), known.verdict(), known.drift()];
+        let candidates = [
+            Some(known.applied(pick)),
+            known.member_fault(),
+            known.held(pick),
+            known.verdict(),
+            known.drift(),
+        ];
         let worst = candidates.into_iter().flatten().rev().max_by_key(|cell| cell.state);
         worst.unwrap_or_else(|| Cell::new(CellState::Published, ""))
     }
@@ -120,11 +128,11 @@ impl Known<'_> {
     }
 
     fn recorded(&self, pick: &Pick) -> Cell {
-        if let Some(silent) = self.facts.and_then(|facts| facts.silent) {
-            return Cell::new(CellState::Silent, "its member was silent").since(Some(silent));
-        }
         if self.decision.failures.iter().any(|failure| *failure.cluster == *pick.cluster) {
             return Cell::new(CellState::Failing, self.failure(&pick.cluster));
+        }
+        if let Some(silent) = self.facts.and_then(|facts| facts.silent) {
+            return Cell::new(CellState::Silent, "its member was silent").since(Some(silent));
         }
         match Releases::has_waiting(self.releases, pick) {
             true => self.waits(pick),
@@ -148,6 +156,24 @@ impl Known<'_> {
                 Cell::new(CellState::Silent, "its member has never reported")
             }
             Some(_) => Cell::new(CellState::Progressing, "its member has not applied it yet"),
+        }
+    }
+
+    /// Finds the fault of a member that does not report or fails, whatever its copy waits for.
+    fn member_fault(&self) -> Option<Cell> {
+        if self.decision.objects.is_empty() {
+            return None;
+        }
+        let (_, member) = self.reported?;
+        match member {
+            _ if self.is_unanswered => {
+                let words = "its member is behind and does not answer";
+                Some(Cell::new(CellState::Silent, words).since(self.silent_since()))
+            }
+            Some(MemberState::Silent | MemberState::NeverReported | MemberState::Failing) => {
+                Some(self.not_applied(member))
+            }
+            _ => None,
         }
     }
 

@@ -8,7 +8,7 @@ use berth_engine::rollouts::RolloutClusterProgress;
 
 use crate::cell::{Cell, CellState, Known, held_in};
 use crate::columns::Columns;
-use crate::inputs::SiteInputs;
+use crate::inputs::{Members, SiteInputs};
 
 /// The placements in order, each with its copies.
 #[derive(Debug)]
@@ -133,10 +133,17 @@ fn known<'a>(
     Known {
         decision,
         reported: copy.map(|copy| (copy, member)),
+        is_unanswered: members.is_some_and(|members| is_unanswered(members, cluster)),
         status: members.and_then(|members| members.statuses.get(cluster)).map(|status| &**status),
         facts: inputs.state.facts.get(cluster).map(|facts| &**facts),
         releases: inputs.state.releases.get(&decision.key).map(|releases| &**releases),
         rollout: step,
         held,
     }
+}
+
+/// Reports whether `berth status` gives the cluster a word of its own: its member is behind and does not answer.
+fn is_unanswered(members: &Members<'_>, cluster: &str) -> bool {
+    let found = members.lines.binary_search_by(|line| line.name.as_str().cmp(cluster));
+    found.is_ok_and(|index| MemberState::of_word(members.lines[index].state).is_none())
 }
