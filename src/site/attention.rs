@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::{Key, MemberState, Timestamp};
-use berth_base::text::{counted, some_of};
+use berth_base::text::{counted, cut, some_of};
 use berth_engine::consequences::folded::ClusterWords;
 use berth_engine::gate::messages::ALLOW_DELETE;
 use berth_engine::release::workload_rollout::RolloutState;
@@ -11,7 +11,7 @@ use berth_engine::report::ClusterLine;
 use berth_engine::rollouts::RolloutProgress;
 use berth_engine::state::ledger::{Cause, Loss};
 
-use crate::cell::CellState;
+use crate::cell::{CellState, LONGEST};
 use crate::form::{Attention, place};
 use crate::grid::{Grid, PlacedCell, Row};
 use crate::inputs::{Held, Members, SiteInputs};
@@ -19,6 +19,9 @@ use crate::rollouts;
 
 /// The number of placements with failing or drifted copies that have an item of their own.
 const MOST_OF_A_STATE: usize = 8;
+
+/// The number of items.
+const MOST_ITEMS: usize = 100;
 
 /// The number of names of clusters.
 const MOST_NAMED: usize = 5;
@@ -37,6 +40,19 @@ pub(crate) fn items(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Vec<Attention> 
     items.extend(watch.copies(CellState::Drifted));
     items.extend(watch.source());
     items.sort_by_key(|item| (std::cmp::Reverse(item.state), std::cmp::Reverse(item.cells)));
+    let rest = items.split_off(items.len().min(MOST_ITEMS));
+    if !rest.is_empty() {
+        items.push(Attention {
+            state: rest.iter().map(|item| item.state).max().unwrap_or_default(),
+            title: format!("{} more", counted(rest.len(), "item")),
+            cells: rest.iter().map(|item| item.cells).sum(),
+            to: "#/".to_owned(),
+            ..Attention::default()
+        });
+    }
+    for item in &mut items {
+        (item.title, item.text) = (cut(&item.title, LONGEST), cut(&item.text, LONGEST));
+    }
     items
 }
 

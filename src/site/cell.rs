@@ -8,10 +8,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_base::model::release::{Health, Releases};
 use berth_base::model::status::{Problem, ProblemKind};
 use berth_base::model::{ClusterStatus, Decision, Key, MemberState, Pick, Timestamp};
+use berth_base::text::cut;
 use berth_engine::report::{CopyLine, CopyState};
 use berth_engine::rollouts::RolloutClusterProgress;
 use berth_engine::state::Ledger;
 use berth_engine::state::ledger::Stage;
+
+/// The length of the words of a state, and of other texts of members and people.
+pub(crate) const LONGEST: usize = 400;
 
 /// The state of a workload's copy in one cluster, the most urgent last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,7 +93,7 @@ pub(crate) struct Known<'s> {
 
 impl Cell {
     fn new(state: CellState, words: impl Into<String>) -> Cell {
-        Cell { state, words: words.into(), since: None }
+        Cell { state, words: cut(&words.into(), LONGEST), since: None }
     }
 
     fn since(self, since: Option<Timestamp>) -> Cell {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use berth_base::text::some_of;
+use berth_base::text::{cut, some_of};
 use berth_engine::consequences::folded::{
     Cause, Consequence, FoldedPlan, Move, ObjectDetail, ReplicaMove, Section,
 };
 use berth_engine::gate::messages::ALLOW_DELETE;
 
+use crate::cell::LONGEST;
 use crate::form::{
     CauseForm, ConsequenceForm, FieldForm, HeldForm, MOST_NAMES, ObjectForm, PlacesForm, PublicationDetails,
     PublicationLine, SectionForm, place,
@@ -20,11 +21,15 @@ const MOST_REPLICAS: usize = 6;
 const MOST_REASONS: usize = 8;
 const MOST_OBJECTS: usize = 20;
 
+/// The length of a message.
+const LONGEST_MESSAGE: usize = 10_000;
+
 /// Returns a publication as people call it: the subject of its source, or the first line of its own message.
 pub(crate) fn title(publication: &Publication) -> String {
     let own =
         || publication.message.lines().next().unwrap_or_default().trim_start_matches("berth: ").to_owned();
-    publication.subject.clone().filter(|subject| !subject.is_empty()).unwrap_or_else(own)
+    let subject = publication.subject.clone().filter(|subject| !subject.is_empty());
+    cut(&subject.unwrap_or_else(own), LONGEST)
 }
 
 /// Returns a line for lists.
@@ -63,7 +68,7 @@ fn of_publication(publication: &Publication, grid: &Grid<'_>) -> PublicationDeta
         published: publication.published.as_second(),
         digest: publication.digest.clone(),
         title: title(publication),
-        message: publication.message.clone(),
+        message: cut(&publication.message, LONGEST_MESSAGE),
         removed,
         changed,
         added,

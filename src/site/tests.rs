@@ -22,6 +22,7 @@ struct World {
     fleet: Fleet,
     state: State,
     name: String,
+    subject: String,
 }
 
 fn region(index: usize) -> &'static str {
@@ -30,7 +31,12 @@ fn region(index: usize) -> &'static str {
 
 impl World {
     fn new(clusters: usize, placements: usize) -> World {
-        let mut world = World { fleet: Fleet::default(), state: State::default(), name: "fleet".to_owned() };
+        let mut world = World {
+            fleet: Fleet::default(),
+            state: State::default(),
+            name: "fleet".to_owned(),
+            subject: String::new(),
+        };
         for index in 0..clusters {
             let labels = BTreeMap::from([("region".to_owned(), region(index).to_owned())]);
             let name = format!("c{index:03}");
@@ -63,8 +69,12 @@ impl World {
 
     fn site(&self) -> Site {
         let moment = Timestamp::from_second(1_000).unwrap();
-        let history =
-            [Publication { sequence: 7, message: "berth: first\n".to_owned(), ..Publication::default() }];
+        let history = [Publication {
+            sequence: 7,
+            message: "berth: first\n".to_owned(),
+            subject: Some(self.subject.clone()),
+            ..Publication::default()
+        }];
         Site::of(&SiteInputs {
             name: &self.name,
             shown: Shown {
@@ -280,4 +290,12 @@ fn recorded_silence_has_an_item_without_reports() {
     let head = world.site().head;
     assert_eq!(head.attention[0].title, "The member of c000 was silent");
     assert_eq!((head.attention[0].cells, head.totals[CellState::Silent as usize]), (1, 1));
+}
+
+#[test]
+fn long_words_of_others_are_cut() {
+    let mut world = World::new(2, 1);
+    world.subject = "x".repeat(100_000);
+    let head = world.site().head;
+    assert!(head.publications[0].title.len() < 1_000, "{}", head.publications[0].title.len());
 }
