@@ -185,7 +185,9 @@ fn of_override(one: &Override, workload: &Workload) -> Vec<OverrideForm> {
 
 fn of_operation(to: &str, one: &Override, operation: &Operation, workload: &Workload) -> OverrideForm {
     let changed = || workload.templates.iter().filter(|template| one.concerns(&template.object.id));
-    let is_secret = changed().any(|template| template.object.id.is_secret());
+    // An override of an object without a template may still name a Secret.
+    let names_secret = one.objects.iter().flat_map(|objects| objects.iter()).any(|id| id.is_secret());
+    let is_secret = names_secret || changed().any(|template| template.object.id.is_secret());
     let shown = |value: &Json| if is_secret { HIDDEN.to_owned() } else { value_in_words(value) };
     let before = changed().find_map(|template| value_at(&template.object.content.to_json(), &operation.path));
     OverrideForm {
