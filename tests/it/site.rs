@@ -256,6 +256,7 @@ fn a_past_publication_is_shown_by_its_record() {
     assert!(then.head.attention.is_empty() && then.head.publications.len() == 1);
     let web = &then.placements()["FederatedDeployment/shop/web"];
     assert!(web.reasons.iter().any(|reason| reason.contains("tier=prod")), "{:?}", web.reasons);
+    site(&fleet, &folder.path().join("all"), &["--history", &usize::MAX.to_string()]).expect(0);
     let missing = site(&fleet, &folder.path().join("none"), &["--at", "99"]).expect(2);
     assert!(missing.err.contains("no publication has the number 99"), "{}", missing.err);
 }

@@ -32,7 +32,7 @@ pub(super) fn read(
 ) -> Result<Vec<Publication>, CommandError> {
     let repo = located.repo();
     // One more than shown: the oldest one is compared with it.
-    let commits = published(repo, current, args.history + 1)?;
+    let commits = published(repo, current, args.history.saturating_add(1))?;
     let owners = Owners::of(current);
     let mut history = Vec::new();
     for (index, one) in commits.iter().take(args.history).enumerate() {
@@ -40,7 +40,7 @@ pub(super) fn read(
     }
     let branch = &located.state.refs.rendered;
     for (publication, explained) in
-        history.iter_mut().zip(explained(repo, branch, &commits, args.causes, ui)?)
+        history.iter_mut().zip(explained(repo, branch, &commits, args.causes.min(args.history), ui)?)
     {
         publication.explained = explained;
     }
