@@ -201,7 +201,9 @@ fn name(args: &SiteArgs, current: &CurrentState) -> String {
         Some(path.file_name()?.to_string_lossy().trim_end_matches(".git").to_owned())
     };
     let of_address = |address: &str| {
-        let last = address.trim_end_matches('/').rsplit(['/', ':']).next()?;
+        // A query may contain a token, and so may the part before the host.
+        let path = address.split(['?', '#']).next()?.trim_end_matches('/');
+        let last = path.rsplit(['/', ':']).next()?.rsplit('@').next()?;
         Some(last.trim_end_matches(".git").to_owned())
     };
     let found = own.or_else(|| match args.state.address() {
