@@ -9,7 +9,7 @@ use berth_engine::gate::messages::ALLOW_DELETE;
 use berth_engine::release::workload_rollout::RolloutState;
 use berth_engine::report::ClusterLine;
 use berth_engine::rollouts::RolloutProgress;
-use berth_engine::state::ledger::{Cause, Loss};
+use berth_engine::state::ledger::{Cause, Loss, Stage};
 
 use crate::cell::{CellState, LONGEST};
 use crate::form::{Attention, place};
@@ -107,17 +107,16 @@ impl Watch<'_> {
 
     /// Lists the removals that wait for an approval.
     fn held(&self) -> Vec<Attention> {
-        self.inputs.held.iter().map(|held| self.held_removal(held)).collect()
+        let mut by_owner: BTreeMap<&Key, Vec<(&str, &Loss)>> = BTreeMap::new();
+        let pending = self.inputs.state.ledger.pending();
+        for ((cluster, _), loss) in pending.filter(|(_, loss)| loss.stage == Stage::Held) {
+            by_owner.entry(&loss.owner).or_default().push((cluster.as_str(), loss));
+        }
+        let losses = |held: &Held| by_owner.get(&held.key).map(Vec::as_slice).unwrap_or_default();
+        self.inputs.held.iter().map(|held| self.held_removal(held, losses(held))).collect()
     }
 
-    fn held_removal(&self, held: &Held) -> Attention {
-        let ledger = &self.inputs.state.ledger;
-        let is_own = |loss: &&Loss| loss.owner == held.key;
-        let losses: Vec<(&str, &Loss)> = ledger
-            .pending()
-            .map(|((cluster, _), loss)| (cluster.as_str(), loss))
-            .filter(|(_, loss)| is_own(loss))
-            .collect();
+    fn held_removal(&self, held: &Held, losses: &[(&str, &Loss)]) -> Attention {
         let clusters: BTreeSet<&str> = losses.iter().map(|(cluster, _)| *cluster).collect();
         let row = self.row(&held.key);
         let all = row.map_or(clusters.len(), |row| row.cells.len());
@@ -128,10 +127,14 @@ impl Watch<'_> {
         Attention {
             state: CellState::Held.number(),
             title: match share {
+                _ if clusters.is_empty() => format!("A removal of {name} is held"),
                 "all" => format!("{name} is held: it would lose all of its {lost}"),
                 _ => format!("{name} is held: it would lose {lost} of {all}"),
             },
-            text: format!("{} would be removed", counted(losses.len(), "object")),
+            text: match losses.len() {
+                0 => String::new(),
+                count => format!("{} would be removed", counted(count, "object")),
+            },
             since: losses.iter().map(|(_, loss)| loss.since.as_second()).min(),
             cells: clusters.len(),
             to: format!("#/p/{}", address(&self.grid.id(&held.key))),
