@@ -6,14 +6,19 @@ use berth_base::model::Timestamp;
 use berth_base::model::release::Health;
 use berth_base::model::rollout::StageTask;
 use berth_base::model::staged::{StageCluster, StageProgress};
+use berth_base::text::hex;
+use berth_engine::release::outlook::duration;
 use berth_engine::release::workload_rollout::RolloutState;
 use berth_engine::rollouts::{RolloutClusterProgress, RolloutProgress};
+use sha2::{Digest as _, Sha256};
 
-use crate::block::fnv1a;
 use crate::form::{RollingLine, RolloutClusterForm, RolloutDetails, StageCount, StageForm, place};
 use crate::grid::Grid;
 use crate::inputs::{Publication, SiteInputs};
 use crate::publications::title;
+
+/// The length of the hash in the name of a rollout's block, in bytes.
+const ID_BYTES: usize = 8;
 
 /// Reports whether a rollout is shown by itself.
 pub(crate) fn is_on_its_way(rollout: &RolloutProgress) -> bool {
@@ -25,7 +30,7 @@ pub(crate) fn id(rollout: &RolloutProgress) -> String {
     let key = &rollout.key;
     let whole = format!("{} {}", key.kind_and_group(), key.full_name());
     let release = rollout.release.unwrap_or_default();
-    format!("{:08x}-{release}", fnv1a(whole.as_bytes()))
+    format!("{}-{release}", hex(&Sha256::digest(whole)[..ID_BYTES]))
 }
 
 /// Returns the rollouts that need somebody first, then the others by name.
@@ -173,7 +178,7 @@ fn stages(one: &RolloutProgress) -> Vec<StageForm> {
 fn task(task: &StageTask) -> String {
     match task {
         StageTask::Approval => "an approval".to_owned(),
-        StageTask::Wait(seconds) => format!("{} min", seconds / 60),
+        StageTask::Wait(seconds) => duration(*seconds),
     }
 }
 
