@@ -1,5 +1,6 @@
 //! The first page: the sentence and the list as plain HTML, readable without scripts and without data.
 
+use berth_base::diag::is_harmless;
 use berth_base::text::counted;
 
 use crate::cell::CellState;
@@ -108,10 +109,7 @@ fn escaped(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
             '\'' => out.push_str("&#39;"),
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                out.push('\u{fffd}');
-            }
-            c if c.is_control() && c != '\n' => out.push('\u{fffd}'),
+            c if !is_harmless(c) && c != '\n' => out.push('\u{fffd}'),
             c => out.push(c),
         }
     }

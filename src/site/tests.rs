@@ -226,7 +226,7 @@ fn a_head_tells_whether_its_page_is_whole_and_until_when_it_is_true() {
 #[test]
 fn texts_of_the_fleet_are_escaped_and_are_no_placeholders() {
     let mut world = World::new(2, 1);
-    world.name = "{{first}}<b onclick='x'>&\u{202e}\u{7}".to_owned();
+    world.name = "{{first}}<b onclick='x'>&\u{202e}\u{61c}".to_owned();
     let site = world.site();
     let index = site.files.iter().find(|file| file.path == "index.html").unwrap();
     let index = std::str::from_utf8(&index.bytes).unwrap();

@@ -7,7 +7,7 @@ const DAY = 24 * HOUR;
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
 /* Control characters, and those that change the direction of a text. */
-const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
 const byId = (id) => document.getElementById(id);
 const mainPart = () => byId('main');
@@ -17,7 +17,7 @@ function fill(element, attributes, children) {
     if (value == null || value === false) continue;
     if (name === 'on') for (const [event, handler] of Object.entries(value)) element.addEventListener(event, handler);
     else if (name === 'css') for (const [property, one] of Object.entries(value)) element.style.setProperty(property, one);
-    else element.setAttribute(name, value === true ? '' : value);
+    else element.setAttribute(name, value === true ? '' : String(value).replace(UNSAFE, '\ufffd'));
   }
   for (const child of children.flat(Infinity)) {
     if (child == null || child === false) continue;
@@ -106,7 +106,7 @@ function copyButton(text) {
   return button('Copy', (event) => {
     const refused = () => say('the browser does not let this page copy');
     const copied = () => { event.target.textContent = 'Copied'; say('copied'); };
-    if (navigator.clipboard) navigator.clipboard.writeText(text).then(copied, refused);
+    if (navigator.clipboard) navigator.clipboard.writeText(text.replace(UNSAFE, '\ufffd').replace(/[\n\t]/g, ' ')).then(copied, refused);
     else refused();
   });
 }
