@@ -285,6 +285,12 @@ fn a_remote_is_read_without_a_clone() {
     let near = page(&fleet, &folder.path().join("near"), &[]);
     assert_eq!(far.head.files, near.head.files);
     assert!(!nowhere.join(".git").exists());
+    // The branch that people edit may be gone.
+    let branches =
+        crate::support::hermetic("git").current_dir(&fleet).args(["branch", "-m", "renamed"]).status();
+    assert!(branches.expect("git").success());
+    let sourceless = page(&nowhere, &folder.path().join("renamed"), &["--rendered", &address]);
+    assert_eq!(sourceless.head.shown.sequence, 3);
 }
 
 #[test]

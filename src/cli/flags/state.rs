@@ -14,7 +14,7 @@ use berth_engine::pipeline::Built;
 use berth_engine::rollouts::Sources;
 use berth_engine::state::State;
 use berth_git::protocol::Refs;
-use berth_git::transport::{Transport as _, Want};
+use berth_git::transport::{Transport as _, TransportError, Want};
 use berth_git::{CommitId, GitContents, GitError, Repo};
 use berth_hub::inputs::current_state::{self, GIVEN};
 use berth_hub::inputs::gate::rules_of;
@@ -74,7 +74,11 @@ impl StateArgs {
         let Some(address) = self.address() else { return Ok(()) };
         let wants = [Want::One { there: branch.to_owned(), here: SOURCE_OF_ADDRESS.to_owned() }];
         let transport = RemoteArgs::of_environment()?.reach(address)?;
-        Ok(transport.fetch(Repo::open(repo)?.shared_path(), &wants, None)?)
+        match transport.fetch(Repo::open(repo)?.shared_path(), &wants, None) {
+            // A branch that was renamed or deleted leaves the state without its source.
+            Ok(_) | Err(TransportError::NoSuchRef { .. }) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 
