@@ -1,4 +1,9 @@
 //! `berth site`: the fleet as a page of files.
+//!
+//! - [`folder`]: the files and their folder. [`sources`]: past publications, clones, remotes.
+
+mod folder;
+mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -9,8 +14,7 @@ use serde_json::Value as Json;
 
 use crate::support::removals::report;
 use crate::support::rollouts::Rollouts;
-use crate::support::{Ran, Repo, cluster, config_map, namespace, run, run_at, small_fleet};
-use berth_base::model::Timestamp;
+use crate::support::{Ran, Repo, cluster, config_map, namespace, run, small_fleet};
 use berth_site::form::{ClusterDetails, Head, Names, PlacementDetails, PublicationDetails};
 use berth_site::{Block, CellState};
 
@@ -43,7 +47,7 @@ impl Page {
         self.blocks("p-")
     }
 
-    /// Everything that the page says, as one text.
+    /// All texts of the page, as one text.
     fn words(&self) -> String {
         let blocks = self.head.files.keys().filter(|key| !key.starts_with("map-"));
         let blocks: Vec<String> = blocks.map(|key| self.block::<Json>(key).to_string()).collect();
@@ -86,52 +90,6 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, SystemTime> {
         }
     }
     found
-}
-
-#[test]
-fn the_demo_becomes_a_page_and_a_second_run_writes_nothing() {
-    let (folder, fleet) = demo();
-    let out = folder.path().join("page");
-    let first = page(&fleet, &out, &[]);
-    let index = std::fs::read_to_string(out.join("index.html")).expect("a page");
-    assert!(index.contains("<h1>One thing differs from what the source says.</h1>"), "{index}");
-    assert!(index.contains("shop/web is held: it would lose all of its 3 clusters"), "{index}");
-    assert!(index.contains("default-src 'none'; script-src 'self'") && !index.contains("{{"), "{index}");
-    for script in index.split("src=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
-        assert!(out.join(script).is_file(), "{script}");
-    }
-    let held = first.head.attention.first().and_then(|item| item.remedy.clone()).unwrap_or_default();
-    assert!(held.starts_with("Berth-Allow-Delete: "), "{held}");
-    let before = files(&out);
-    let again = site(&fleet, &out, &[]).expect(0);
-    assert!(again.err.contains("is up to date"), "{}", again.err);
-    assert_eq!(files(&out), before);
-    // A file that is missing or was edited is written again, and no other.
-    std::fs::remove_file(out.join("page/map.js")).expect("removed");
-    std::fs::write(out.join("index.html"), "edited").expect("written");
-    let mended = site(&fleet, &out, &[]).expect(0);
-    assert!(mended.err.contains("wrote 2 of"), "{}", mended.err);
-    let (map, index) = (out.join("page/map.js"), out.join("index.html"));
-    let others = files(&out).into_iter().filter(|(path, _)| *path != map && *path != index);
-    assert!(others.eq(before.into_iter().filter(|(path, _)| *path != map && *path != index)));
-}
-
-#[test]
-fn a_page_is_true_until_a_member_counts_as_silent() {
-    let (folder, fleet) = demo();
-    let out = folder.path().join("page");
-    let before = page(&fleet, &out, &[]);
-    let until = before.head.stamp.until.expect("a moment");
-    let at = |seconds: i64| {
-        let moment = Timestamp::from_second(seconds).expect("a moment");
-        run_at(moment, &["site", "--repo", arg(&fleet), "--out", arg(&out)]).expect(0)
-    };
-    assert!(at(until - 1).err.contains("is up to date"));
-    at(until);
-    let after = Page::read(&out);
-    assert_eq!(before.head.numbers.silent, 0);
-    assert!(after.head.numbers.silent > 0, "{:?}", after.head.clusters);
-    assert!(after.head.as_of > before.head.as_of);
 }
 
 #[test]
@@ -193,8 +151,8 @@ spec:
   strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}}
 ";
 
-#[test]
-fn a_rollout_is_as_far_as_rollout_list_says() {
+/// A fleet whose second release has reached one of two clusters.
+fn rolling() -> Rollouts {
     let rollouts = Rollouts::of(Repo::with(&[
         ("clusters/a.yaml", &cluster("a", &[])),
         ("clusters/b.yaml", &cluster("b", &[])),
@@ -209,6 +167,12 @@ fn a_rollout_is_as_far_as_rollout_list_says() {
         rollouts.wait(20);
     }
     rollouts.edit(&[("apps/web.yaml", &config_map("web", "two", "{clusterSelector: {}}"))]);
+    rollouts
+}
+
+#[test]
+fn a_rollout_is_as_far_as_rollout_list_says() {
+    let rollouts = rolling();
     let folder = tempfile::tempdir().expect("a folder");
     let page = page(rollouts.repo.path(), &folder.path().join("page"), &[]);
     let list = run(&["rollout", "list", "--repo", rollouts.repo.arg(), "-o", "json"]).expect(0).json();
@@ -230,70 +194,6 @@ fn a_rollout_is_as_far_as_rollout_list_says() {
 }
 
 #[test]
-fn an_edit_of_one_placement_leaves_most_blocks_alone() {
-    let repo = small_fleet();
-    repo.publish().expect(0);
-    let folder = tempfile::tempdir().expect("a folder");
-    let out = folder.path().join("page");
-    let before = page(repo.path(), &out, &[]);
-    repo.write("apps/web.yaml", config_map("web", "two", "{clusterSelector: {}}"));
-    repo.commit("two");
-    repo.publish().expect(0);
-    let after = page(repo.path(), &out, &[]);
-    assert_eq!(after.head.files["map-0"], before.head.files["map-0"]);
-    assert_ne!(after.head.files["n-0"], before.head.files["n-0"]);
-    let stale = out.join(format!("data/n-0.{}.js", before.head.files["n-0"]));
-    assert!(!stale.exists(), "stale blocks are removed");
-    let blocks = files(&out).into_keys().filter(|path| path.starts_with(out.join("data"))).count();
-    assert_eq!(blocks, after.head.files.len() + 1);
-}
-
-#[test]
-fn a_past_publication_is_shown_by_its_record() {
-    let (folder, fleet) = demo();
-    let then = page(&fleet, &folder.path().join("then"), &["--at", "1"]);
-    assert_eq!((then.head.shown.sequence, then.head.has_reports), (1, false));
-    assert!(then.head.attention.is_empty() && then.head.publications.len() == 1);
-    let web = &then.placements()["FederatedDeployment/shop/web"];
-    assert!(web.reasons.iter().any(|reason| reason.contains("tier=prod")), "{:?}", web.reasons);
-    site(&fleet, &folder.path().join("all"), &["--history", &usize::MAX.to_string()]).expect(0);
-    let missing = site(&fleet, &folder.path().join("none"), &["--at", "99"]).expect(2);
-    assert!(missing.err.contains("no publication has the number 99"), "{}", missing.err);
-}
-
-#[test]
-fn a_fresh_clone_shows_the_state_without_reports() {
-    let (folder, fleet) = demo();
-    let clone = folder.path().join("clone");
-    let cloned = crate::support::hermetic("git").args(["clone", "-q", arg(&fleet), arg(&clone)]).status();
-    assert!(cloned.expect("git").success());
-    let page = page(&clone, &folder.path().join("page"), &[]);
-    assert_eq!((page.head.shown.sequence, page.head.has_reports, page.head.has_source), (3, false, true));
-    assert_eq!(page.head.numbers.copies, 14);
-    assert!(!page.head.sentence.contains("Every"), "{}", page.head.sentence);
-}
-
-#[test]
-fn a_remote_is_read_without_a_clone() {
-    let (folder, fleet) = demo();
-    let nowhere = folder.path().join("nowhere");
-    std::fs::create_dir(&nowhere).expect("a folder");
-    let address = format!("file://{}", fleet.display());
-    let out = folder.path().join("page");
-    let far = page(&nowhere, &out, &["--rendered", &address]);
-    assert_eq!((far.head.shown.sequence, far.head.has_reports, far.head.has_source), (3, true, true));
-    let near = page(&fleet, &folder.path().join("near"), &[]);
-    assert_eq!(far.head.files, near.head.files);
-    assert!(!nowhere.join(".git").exists());
-    // The branch that people edit may be gone.
-    let branches =
-        crate::support::hermetic("git").current_dir(&fleet).args(["branch", "-m", "renamed"]).status();
-    assert!(branches.expect("git").success());
-    let sourceless = page(&nowhere, &folder.path().join("renamed"), &["--rendered", &address]);
-    assert_eq!(sourceless.head.shown.sequence, 3);
-}
-
-#[test]
 fn reasons_equal_those_of_explain() {
     let (folder, fleet) = demo();
     let page = page(&fleet, &folder.path().join("page"), &[]);
@@ -305,7 +205,7 @@ fn reasons_equal_those_of_explain() {
         for cluster in explained["placements"][0]["clusters"].as_array().expect("clusters") {
             let column =
                 names.clusters.iter().position(|name| cluster["name"] == name.as_str()).expect("a cluster");
-            // What is held keeps the reasons for which it was picked.
+            // A held copy keeps the reason for which it was picked.
             if !reasons[column].is_empty() && id != "FederatedDeployment/shop/web" {
                 assert_eq!(cluster["reason"], reasons[column], "{id} in {}", names.clusters[column]);
             }
@@ -440,31 +340,6 @@ fn no_value_of_a_secret_is_in_the_page() {
 }
 
 #[test]
-fn a_folder_with_other_files_is_refused_and_left_alone() {
-    let repo = small_fleet();
-    repo.publish().expect(0);
-    let refused = site(repo.path(), &repo.path().join("apps"), &[]).expect(2);
-    assert!(refused.err.contains("contains files that are not part of a page"), "{}", refused.err);
-    let folder = tempfile::tempdir().expect("a folder");
-    let out = folder.path().join("page");
-    page(repo.path(), &out, &[]);
-    std::fs::write(out.join("CNAME"), "fleet.example.com").expect("a file");
-    page(repo.path(), &out, &[]);
-    assert!(out.join("CNAME").is_file(), "files of others stay");
-    // A page whose first run was interrupted is finished.
-    std::fs::remove_file(out.join("CNAME")).expect("removed");
-    std::fs::remove_file(out.join("data/head.js")).expect("removed");
-    std::fs::write(out.join("data/.head.js.berth-new"), "berth(").expect("written");
-    page(repo.path(), &out, &[]);
-    assert!(!out.join("data/.head.js.berth-new").exists());
-    // A script of the same name that is no head is no mark.
-    std::fs::write(out.join("data/head.js"), "other").expect("written");
-    std::fs::write(out.join("data/main.abcdef12.js"), "other").expect("written");
-    site(repo.path(), &out, &[]).expect(2);
-    assert!(out.join("data/main.abcdef12.js").is_file());
-}
-
-#[test]
 fn a_member_that_is_behind_is_on_its_way_and_problems_elsewhere_are_listed() {
     let repo = small_fleet();
     repo.publish().expect(0);
@@ -492,20 +367,4 @@ fn a_member_that_is_behind_is_on_its_way_and_problems_elsewhere_are_listed() {
     let elsewhere = page(repo.path(), &out, &[]).head;
     let item = &elsewhere.attention[0];
     assert_eq!((item.title.as_str(), item.text.as_str()), ("Problems in a", "Namespace other: stuck"));
-}
-
-#[cfg(unix)]
-#[test]
-fn a_link_at_an_unfinished_file_is_replaced_and_not_followed() {
-    let repo = small_fleet();
-    repo.publish().expect(0);
-    let folder = tempfile::tempdir().expect("a folder");
-    let (out, outside) = (folder.path().join("page"), folder.path().join("outside"));
-    page(repo.path(), &out, &[]);
-    std::fs::write(&outside, "kept").expect("written");
-    std::fs::remove_file(out.join("page/dom.js")).expect("removed");
-    std::os::unix::fs::symlink(&outside, out.join("page/.dom.js.berth-new")).expect("a link");
-    page(repo.path(), &out, &[]);
-    assert_eq!(std::fs::read_to_string(&outside).expect("a file"), "kept");
-    assert!(out.join("page/dom.js").symlink_metadata().expect("a file").is_file());
 }

@@ -1,0 +1,48 @@
+//! Pages of past publications, of clones that lack something, and of remotes.
+
+use super::{arg, demo, page, site};
+
+#[test]
+fn a_past_publication_is_shown_by_its_record() {
+    let (folder, fleet) = demo();
+    let then = page(&fleet, &folder.path().join("then"), &["--at", "1"]);
+    assert_eq!((then.head.shown.sequence, then.head.has_reports), (1, false));
+    assert!(then.head.attention.is_empty() && then.head.publications.len() == 1);
+    let web = &then.placements()["FederatedDeployment/shop/web"];
+    assert!(web.reasons.iter().any(|reason| reason.contains("tier=prod")), "{:?}", web.reasons);
+    site(&fleet, &folder.path().join("all"), &["--history", &usize::MAX.to_string()]).expect(0);
+    let missing = site(&fleet, &folder.path().join("none"), &["--at", "99"]).expect(2);
+    assert!(missing.err.contains("no publication has the number 99"), "{}", missing.err);
+}
+
+#[test]
+fn a_fresh_clone_shows_the_state_without_reports() {
+    let (folder, fleet) = demo();
+    let clone = folder.path().join("clone");
+    let cloned = crate::support::hermetic("git").args(["clone", "-q", arg(&fleet), arg(&clone)]).status();
+    assert!(cloned.expect("git").success());
+    let page = page(&clone, &folder.path().join("page"), &[]);
+    assert_eq!((page.head.shown.sequence, page.head.has_reports, page.head.has_source), (3, false, true));
+    assert_eq!(page.head.numbers.copies, 14);
+    assert!(!page.head.sentence.contains("Every"), "{}", page.head.sentence);
+}
+
+#[test]
+fn a_remote_is_read_without_a_clone() {
+    let (folder, fleet) = demo();
+    let nowhere = folder.path().join("nowhere");
+    std::fs::create_dir(&nowhere).expect("a folder");
+    let address = format!("file://{}", fleet.display());
+    let out = folder.path().join("page");
+    let far = page(&nowhere, &out, &["--rendered", &address]);
+    assert_eq!((far.head.shown.sequence, far.head.has_reports, far.head.has_source), (3, true, true));
+    let near = page(&fleet, &folder.path().join("near"), &[]);
+    assert_eq!(far.head.files, near.head.files);
+    assert!(!nowhere.join(".git").exists());
+    // The branch that people edit may be gone.
+    let branches =
+        crate::support::hermetic("git").current_dir(&fleet).args(["branch", "-m", "renamed"]).status();
+    assert!(branches.expect("git").success());
+    let sourceless = page(&nowhere, &folder.path().join("renamed"), &["--rendered", &address]);
+    assert_eq!(sourceless.head.shown.sequence, 3);
+}
