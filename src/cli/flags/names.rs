@@ -53,12 +53,14 @@ fn fleet() -> Option<Shared<Fleet>> {
     Some(inputs.ok()?.fleet())
 }
 
-/// Returns the placements with this name.
+/// Returns the placements with this name: `name`, `namespace/name`, `kind/name` or `kind/namespace/name`. The kind may have
+/// its group: `Kind.group`.
 pub(crate) fn find<'f>(all: Vec<&'f Key>, wanted: &str) -> Result<Vec<&'f Key>, CommandError> {
     let parts: Vec<&str> = wanted.split('/').collect();
     let short_names = DIALECTS.iter().flat_map(|dialect| dialect.shown.short_names);
     let is_kind = |key: &Key, word: &str| {
         key.kind.eq_ignore_ascii_case(word)
+            || is_with_group(key, word)
             || short_names
                 .clone()
                 .any(|(short, kind)| word.eq_ignore_ascii_case(short) && *key.kind == **kind)
@@ -79,4 +81,27 @@ pub(crate) fn find<'f>(all: Vec<&'f Key>, wanted: &str) -> Result<Vec<&'f Key>, 
     Err(error.hint(near.unwrap_or_else(|| {
         format!("choose one of {}; `berth decide` lists all", counted(all.len(), "placement"))
     })))
+}
+
+/// Reports whether a word is a key's `Kind.group`.
+fn is_with_group(key: &Key, word: &str) -> bool {
+    let is_own = |(kind, group): (&str, &str)| {
+        key.kind.eq_ignore_ascii_case(kind) && key.group.eq_ignore_ascii_case(group)
+    };
+    word.split_once('.').is_some_and(is_own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_with_its_group_names_one_of_two_placements() {
+        let keys = ["a.example.com", "b.example.com"].map(|group| Key::new(group, "Thing", "shop", "web"));
+        let found = |wanted: &str| find(keys.iter().collect(), wanted).map(|found| found.len()).unwrap_or(0);
+        assert_eq!(found("Thing/shop/web"), 2);
+        assert_eq!(find(keys.iter().collect(), "thing.b.example.com/shop/web").unwrap(), [&keys[1]]);
+        assert_eq!([found("Thing.a.example.com/web"), found("Thing.c.example.com/web")], [1, 0]);
+        assert_eq!([found("Thing./shop/web"), found(".a.example.com/shop/web")], [0, 0]);
+    }
 }
