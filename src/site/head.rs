@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use berth_base::model::member::silent_after;
 use berth_base::model::{ClusterStatus, MemberState, Timestamp};
 use berth_engine::report::ClusterLine;
 
@@ -106,8 +107,7 @@ fn as_of(inputs: &SiteInputs<'_>) -> i64 {
 fn known_since(line: &ClusterLine, status: &ClusterStatus) -> Option<i64> {
     let reported = status.reported?.as_second();
     let is_silent = line.state == MemberState::Silent.word();
-    let interval = status.next_due.filter(|_| is_silent).map_or(0, |due| due.as_second() - reported);
-    Some(reported + 3 * interval.max(0))
+    Some(silent_after(status).filter(|_| is_silent).unwrap_or(reported))
 }
 
 fn numbers(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Numbers {

@@ -255,7 +255,13 @@ fn state(status: Option<&ClusterStatus>, published: Option<&Published>, now: Tim
 
 /// Reports whether three times the member's own interval has passed since its report.
 pub fn is_silent(status: &ClusterStatus, now: Timestamp) -> bool {
-    let (Some(reported), Some(due)) = (status.reported, status.next_due) else { return false };
-    let interval = due.as_second().saturating_sub(reported.as_second()).max(0);
-    now.as_second() > reported.as_second().saturating_add(interval.saturating_mul(3))
+    silent_after(status).is_some_and(|last| now.as_second() > last)
+}
+
+/// Returns the second after which a member counts as silent if it does not report again. `None` if its report promises
+/// no other.
+pub fn silent_after(status: &ClusterStatus) -> Option<i64> {
+    let (reported, due) = (status.reported?.as_second(), status.next_due?.as_second());
+    let interval = due.saturating_sub(reported).max(0);
+    Some(reported.saturating_add(interval.saturating_mul(3)))
 }

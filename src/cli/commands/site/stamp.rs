@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 use super::SiteArgs;
 use crate::flags::state::{SOURCE_OF_ADDRESS, StateRepo};
 use crate::process::exit::CommandError;
+use berth_base::model::member::silent_after;
 use berth_base::model::{ClusterStatus, Map, MemberState, Shared, Timestamp};
 use berth_base::text::hex;
 use berth_engine::pipeline::Built;
@@ -41,13 +42,8 @@ pub(super) fn until(
     if lines.iter().any(|line| line.state == MemberState::Behind.word()) {
         return Some(Timestamp::UNIX_EPOCH);
     }
-    let silences = statuses.values().filter_map(|status| silent_from(status));
+    let silent_from = |last: i64| Timestamp::from_second(last.saturating_add(1)).ok();
+    let silences = statuses.values().filter_map(|status| silent_from(silent_after(status)?));
     let steps = rollouts.iter().filter_map(|rollout| rollout.next);
     silences.chain(steps).chain(built.next_change).filter(|moment| *moment > now).min()
-}
-
-/// Returns the first moment at which a member counts as silent if it does not report again.
-fn silent_from(status: &ClusterStatus) -> Option<Timestamp> {
-    let (reported, due) = (status.reported?.as_second(), status.next_due?.as_second());
-    Timestamp::from_second(reported + 3 * (due - reported).max(0) + 1).ok()
 }
