@@ -138,7 +138,9 @@ fn members(located: &Located, ui: &Ui) -> Result<(Option<GatheredMembers>, Sourc
     let (repo, state) = (located.repo(), &located.state);
     let inputs = gather(repo, state, ui)?;
     let (statuses, now) = (inputs.statuses.clone(), inputs.now);
-    let has_none = state.remote.is_some() && statuses.is_empty();
+    // Where berth publishes, it also records the source processed last. Members' reports arrive there and nowhere else.
+    let is_clone = state.remote.is_some() || state.processed.is_none();
+    let has_none = is_clone && statuses.is_empty();
     let summary = FleetSummary::of(inputs, Detail::Full);
     let status = FleetStatus::of_summary(repo, state, (&summary, now), &Selection::All)?;
     let source = SourceProgress {
