@@ -14,13 +14,14 @@ use crate::state::State;
 use berth_base::model::release::{CopyReport, Releases};
 use berth_base::model::rollout::Strategy;
 use berth_base::model::staged::StageProgress;
-use berth_base::model::{Decision, Key, Pick, Timestamp};
+use berth_base::model::{Decision, Fleet, Key, Pick, Timestamp};
 
 /// The rollout of one workload.
 #[derive(Clone, Debug)]
 pub struct RolloutProgress {
     pub key: Key,
-    pub strategy: &'static str,
+    /// `None` if the source is not known.
+    pub strategy: Option<&'static str>,
     /// `None` before a staged run begins the first one.
     pub release: Option<u64>,
     pub begun: Option<Timestamp>,
@@ -48,11 +49,12 @@ pub struct RolloutClusterProgress {
     pub waits: Option<String>,
 }
 
-/// The inputs of rollouts: the published state, and the step that a pass would make now.
+/// The inputs of rollouts: the published state, and the step that a pass would make now. The step is `None` if the source
+/// is not known: then rollouts come from the record alone, without strategies, orders, stages' standing and reasons to wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Sources<'s> {
     pub current: &'s State,
-    pub built: &'s Built,
+    pub built: Option<&'s Built>,
     pub now: Timestamp,
 }
 
@@ -73,17 +75,22 @@ impl RolloutProgress {
         if releases.is_none() && !decision.is_some_and(is_pending) {
             return None;
         }
-        let trace = built.rollouts.get(key);
-        let orders = Orders::of(&built.fleet, key);
+        let trace = built.and_then(|built| built.rollouts.get(key));
+        let unknown = Fleet::default();
+        let orders = Orders::of(built.map_or(&unknown, |built| &built.fleet), key);
         let standing = trace.and_then(|trace| trace.standing.as_ref());
         let (state, reason) = match releases {
             Some(releases) => RolloutState::of(releases, || orders.clone(), standing, now),
             None => (RolloutState::Waiting, "for a staged run".to_owned()),
         };
+        let reason = match (built, state) {
+            (None, RolloutState::Rolling) => "without the source, pauses and stages are unknown".to_owned(),
+            _ => reason,
+        };
         let stages = |releases: &Releases| releases.run.as_ref().map(|run| run.stages.clone());
         Some(RolloutProgress {
             key: key.clone(),
-            strategy: strategy(&orders.strategy()),
+            strategy: built.map(|_| strategy(&orders.strategy())),
             release: releases.map(|releases| releases.current.number),
             begun: releases.map(|releases| releases.current.begun),
             good: releases.and_then(|releases| releases.good),
@@ -114,8 +121,9 @@ fn clusters(
 ) -> Vec<RolloutClusterProgress> {
     let Sources { current, built, .. } = sources;
     // The newest verdict is that of the step, which has read the members' statuses.
-    let views = releases
-        .map(|releases| [&built.state.facts, &current.facts].map(|facts| RolloutView { releases, facts }));
+    let facts = built.map(|built| &built.state.facts).into_iter().chain([&current.facts]);
+    let view = |releases| facts.map(|facts| RolloutView { releases, facts }).collect::<Vec<_>>();
+    let views = releases.map(view).unwrap_or_default();
     let paths = decision.map(|decision| ObjectPaths::of(&decision.objects));
     let is_on_copies = |name: &str, report: &CopyReport| {
         let folder = current.folders.get(name);
@@ -127,7 +135,7 @@ fn clusters(
         let name = &*pick.cluster;
         let has = releases.filter(|_| !pick.pending);
         let assigned_at = has.and_then(|has| has.assigned.get(name)).map(|assigned_at| assigned_at.at);
-        let report = views.iter().flatten().find_map(|view| view.report(name));
+        let report = views.iter().find_map(|view| view.report(name));
         // The pass that reads a status may assign the cluster other copies in the same second.
         let report = report.filter(|report| report.since != assigned_at || is_on_copies(name, report));
         RolloutClusterProgress {
@@ -159,9 +167,10 @@ impl RolloutClusterProgress {
 
     /// Returns the reason why the cluster waits, or its member's message.
     pub fn words(&self) -> String {
-        let said = self.report.as_ref().map(|report| report.message.as_str()).filter(|said| !said.is_empty());
+        let message = self.report.as_ref().map(|report| report.message.as_str());
+        let message = message.filter(|message| !message.is_empty());
         let leaving = self.leaving.then_some("no longer picked");
-        let all = [said, self.waits.as_deref(), leaving];
+        let all = [message, self.waits.as_deref(), leaving];
         all.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 }

@@ -73,7 +73,7 @@ fn brief(rollout: &RolloutProgress) -> RolloutBrief {
     let (reached, picked) = rollout.reached();
     RolloutBrief {
         id: is_on_its_way(rollout).then(|| crate::rollouts::id(rollout)),
-        strategy: rollout.strategy.to_owned(),
+        strategy: rollout.strategy.map(str::to_owned),
         release: rollout.release,
         last_good: rollout.good,
         state: rollout.state.word().to_owned(),

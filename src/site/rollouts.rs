@@ -72,7 +72,7 @@ fn of_rollout(inputs: &SiteInputs<'_>, grid: &Grid<'_>, one: &RolloutProgress) -
     RolloutDetails {
         placement: grid.id(&one.key),
         name: one.key.full_name(),
-        strategy: one.strategy.to_owned(),
+        strategy: one.strategy.map(str::to_owned),
         release: one.release,
         last_good: one.good,
         state: one.state.word().to_owned(),

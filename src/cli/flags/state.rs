@@ -197,7 +197,7 @@ impl Record {
     }
 
     pub fn rollout_sources(&self) -> Sources<'_> {
-        Sources { current: &self.current, built: &self.built, now: self.now }
+        Sources { current: &self.current, built: Some(&self.built), now: self.now }
     }
 }
 

@@ -32,7 +32,7 @@ const withVerdict = (details, verdict) => details.clusters.filter((one) => one.v
 function rolloutHead(details) {
   const counts = [['succeeded', 'in order'], ['progressing', 'under way'], ['failed', 'failed'], ['waits', 'waiting']].map(([verdict, words]) => `${number(withVerdict(details, verdict).length)} ${words}`);
   return h('div', { class: 'head' }, h('p', { class: 'crumb' }, link('#/rollouts', 'Rollouts'), ' › ', placementLink(details.placement)), h('h1', {}, `Release ${details.release ?? ''} of ${details.name} is ${details.state}`),
-    h('p', { class: 'sub' }, `${counts.join(', ')} of ${counted(details.clusters.length, 'cluster')}`, details.lastGood ? `; release ${details.lastGood} is the last good one` : '', details.begun ? ['. Begun ', when(details.begun)] : '', `. ${details.strategy}, `, placeLink(details.at), '.'));
+    h('p', { class: 'sub' }, `${counts.join(', ')} of ${counted(details.clusters.length, 'cluster')}`, details.lastGood ? `; release ${details.lastGood} is the last good one` : '', details.begun ? ['. Begun ', when(details.begun)] : '', details.strategy ? `. ${details.strategy}, ` : '. ', placeLink(details.at), '.'));
 }
 
 function rolloutCall(details) {

@@ -8,12 +8,12 @@ use super::{Place, Runs};
 #[serde(rename_all = "camelCase")]
 pub struct PlacementDetails {
     pub at: Place,
-    /// What is picked, in words.
+    /// The selection, in words.
     pub rule: String,
     /// The objects of a copy, the first ones by name.
     pub objects: Vec<String>,
     pub object_count: usize,
-    /// What each rule leaves of the fleet. Empty if the source is not known.
+    /// The clusters that each rule leaves. Empty if the source is not known.
     pub funnel: Vec<FunnelStep>,
     pub reasons: Vec<String>,
     /// The reason of each cluster.
@@ -77,7 +77,9 @@ pub struct RolloutBrief {
     /// The block with its details, while it is not done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    pub strategy: String,
+    /// `None` if the source is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -9,7 +9,9 @@ use super::Place;
 pub struct RolloutDetails {
     pub placement: String,
     pub name: String,
-    pub strategy: String,
+    /// `None` if the source is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub release: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

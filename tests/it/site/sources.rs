@@ -1,6 +1,10 @@
 //! Pages of past publications, of clones that lack something, and of remotes.
 
-use super::{arg, demo, page, site};
+use std::path::Path;
+
+use super::{arg, demo, page, rolling, site};
+use berth_site::CellState;
+use berth_site::form::RolloutDetails;
 
 #[test]
 fn a_past_publication_is_shown_by_its_record() {
@@ -45,4 +49,35 @@ fn a_remote_is_read_without_a_clone() {
     assert!(branches.expect("git").success());
     let sourceless = page(&nowhere, &folder.path().join("renamed"), &["--rendered", &address]);
     assert_eq!(sourceless.head.shown.sequence, 3);
+}
+
+/// Runs git in a folder.
+fn git(folder: &Path, args: &[&str]) {
+    let status = crate::support::hermetic("git").current_dir(folder).args(args).status().expect("git");
+    assert!(status.success(), "git {args:?}");
+}
+
+/// Clones the rendered branch of a repository, and nothing else.
+fn rendered_alone(of: &Path, at: &Path, more: &[&str]) {
+    let address = format!("file://{}", of.display());
+    let clone: &[&str] = &["clone", "-q", "--single-branch", "-b", "berth/rendered"];
+    git(Path::new("."), &[clone, more, &[&address, arg(at)]].concat());
+}
+
+#[test]
+fn rollouts_without_the_source_claim_no_strategy() {
+    let rollouts = rolling();
+    let folder = tempfile::tempdir().expect("a folder");
+    let alone = folder.path().join("alone");
+    rendered_alone(rollouts.repo.path(), &alone, &[]);
+    let page = page(&alone, &folder.path().join("page"), &[]);
+    assert!(!page.head.has_source && !page.head.has_reports);
+    let rolling = &page.head.rolling[0];
+    assert_eq!((rolling.state.as_str(), rolling.release), ("rolling", Some(2)));
+    assert_eq!(rolling.reason, "without the source, pauses and stages are unknown");
+    let placements = page.placements();
+    let rollout = placements["FederatedConfigMap/shop/web"].rollout.as_ref().expect("a rollout");
+    assert_eq!(rollout.strategy, None);
+    assert_eq!(page.block::<RolloutDetails>(&format!("r-{}", rolling.id)).strategy, None);
+    assert!(page.head.totals[CellState::Failing as usize] == 0);
 }

@@ -100,7 +100,7 @@ pub(crate) fn cmd_show(args: &ShowArgs, ui: &Ui) -> Outcome {
 fn rollout_text(line: &RolloutProgress, ui: &Ui) -> String {
     let mut lines = vec![
         line.key.to_string(),
-        format!("  strategy: {}", line.strategy),
+        format!("  strategy: {}", line.strategy.unwrap_or("-")),
         match line.release.zip(line.begun) {
             Some((release, begun)) => format!("  release: {release}, since {begun}"),
             None => "  release: none yet".to_owned(),

@@ -14,7 +14,7 @@ pub(super) fn workload_row(line: &RolloutProgress) -> Vec<String> {
     let (reached, all) = line.reached();
     vec![
         line.key.to_string(),
-        line.strategy.to_owned(),
+        or_dash(line.strategy.map(str::to_owned)),
         or_dash(line.release.map(|release| release.to_string())),
         format!("{reached} of {all}"),
         line.state.word().to_owned(),
@@ -40,7 +40,7 @@ pub(super) struct WorkloadForm<'a> {
     group: &'a str,
     #[serde(flatten)]
     name: NameForm,
-    strategy: &'static str,
+    strategy: Option<&'static str>,
     release: Option<u64>,
     begun: Option<Timestamp>,
     last_good: Option<u64>,

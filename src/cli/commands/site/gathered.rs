@@ -13,7 +13,6 @@ use berth_engine::gate::HeldRecord;
 use berth_engine::pipeline::Built;
 use berth_engine::report::{ClusterLine, FleetSummary};
 use berth_engine::rollouts::{RolloutProgress, Sources};
-use berth_engine::state::State;
 use berth_git::GitContents;
 use berth_git::protocol::trailers::HELD;
 use berth_hub::inputs::PassInputs;
@@ -69,13 +68,13 @@ impl Gathered {
         let is_past = args.at.is_some();
         let (members, source) =
             if is_past { (None, SourceProgress::default()) } else { members(located, ui)? };
-        let built = built(located, (&current, inputs.as_ref()), is_past, ui)?;
+        let built = built(located, inputs.as_ref(), is_past, ui)?;
         let now = if is_past { current.trailers.now.unwrap_or_default() } else { ui.now() };
-        let rollouts = RolloutProgress::all(Sources { current: &current.state, built: &built, now });
+        let rollouts = RolloutProgress::all(Sources { current: &current.state, built: built.as_ref(), now });
         let until = match &members {
             _ if is_past => None,
-            Some(members) => stamp::until(&members.lines, &members.statuses, &built, &rollouts, now),
-            None => stamp::until(&[], &Map::new(), &built, &rollouts, now),
+            Some(members) => stamp::until(&members.lines, &members.statuses, built.as_ref(), &rollouts, now),
+            None => stamp::until(&[], &Map::new(), built.as_ref(), &rollouts, now),
         };
         let stamp = Stamp { inputs: inputs_digest, until: until.map(Timestamp::as_second) };
         Ok(Gathered {
@@ -159,25 +158,17 @@ fn members(located: &Located, ui: &Ui) -> Result<(Option<GatheredMembers>, Sourc
 }
 
 /// Makes the step that follows the state: for the newest publication as a pass would make it now, for an earlier one
-/// from its own record. Without a source, rollouts are known from their record alone.
+/// from its own record. `None` without a source: then rollouts are known from their record alone.
 fn built(
     located: &Located,
-    (current, inputs): (&CurrentState, Option<&PassInputs>),
+    inputs: Option<&PassInputs>,
     is_past: bool,
     ui: &Ui,
-) -> Result<Built, CommandError> {
-    match inputs {
-        Some(inputs) if is_past => Ok(inputs.build(&mut GitContents::remembering(located.repo())?)?),
-        Some(_) => located.build(ui.now(), ui),
-        None => Ok(Built {
-            fleet: Shared::default(),
-            desired: State::default(),
-            state: State { facts: current.state.facts.clone(), ..State::default() },
-            diagnostics: Default::default(),
-            next_change: None,
-            reads_moment: false,
-            rollouts: Default::default(),
-        }),
+) -> Result<Option<Built>, CommandError> {
+    let Some(inputs) = inputs else { return Ok(None) };
+    match is_past {
+        true => Ok(Some(inputs.build(&mut GitContents::remembering(located.repo())?)?)),
+        false => located.build(ui.now(), ui).map(Some),
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn digest(args: &SiteArgs, opened: &StateRepo) -> Result<String, Comm
 pub(super) fn until(
     lines: &[ClusterLine],
     statuses: &Map<String, Shared<ClusterStatus>>,
-    built: &Built,
+    built: Option<&Built>,
     rollouts: &[RolloutProgress],
     now: Timestamp,
 ) -> Option<Timestamp> {
@@ -45,5 +45,9 @@ pub(super) fn until(
     let silent_from = |last: i64| Timestamp::from_second(last.saturating_add(1)).ok();
     let silences = statuses.values().filter_map(|status| silent_from(silent_after(status)?));
     let steps = rollouts.iter().filter_map(|rollout| rollout.next);
-    silences.chain(steps).chain(built.next_change).filter(|moment| *moment > now).min()
+    silences
+        .chain(steps)
+        .chain(built.and_then(|built| built.next_change))
+        .filter(|moment| *moment > now)
+        .min()
 }
