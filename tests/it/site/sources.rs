@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{arg, demo, page, rolling, site};
+use crate::support::small_fleet;
 use berth_site::CellState;
 use berth_site::form::RolloutDetails;
 
@@ -80,4 +81,17 @@ fn rollouts_without_the_source_claim_no_strategy() {
     assert_eq!(rollout.strategy, None);
     assert_eq!(page.block::<RolloutDetails>(&format!("r-{}", rolling.id)).strategy, None);
     assert!(page.head.totals[CellState::Failing as usize] == 0);
+}
+
+#[test]
+fn a_page_is_named_after_the_repository_from_each_of_its_work_trees() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (fleet, tree) = (folder.path().join("fleet.git"), folder.path().join("tree"));
+    git(folder.path(), &["clone", "-q", "--bare", repo.arg(), "fleet.git"]);
+    git(&fleet, &["worktree", "add", "-q", "--detach", arg(&tree)]);
+    for path in [&fleet, &tree] {
+        assert_eq!(page(path, &folder.path().join("page"), &[]).head.fleet, "fleet");
+    }
 }

@@ -79,7 +79,7 @@ impl Gathered {
         let stamp = Stamp { inputs: inputs_digest, until: until.map(Timestamp::as_second) };
         Ok(Gathered {
             stamp,
-            name: name(args, &current),
+            name: name(args, located, &current),
             fleet: inputs.as_ref().map(PassInputs::fleet),
             members,
             rollouts,
@@ -186,12 +186,14 @@ fn held(located: &Located, current: &CurrentState, is_past: bool) -> Vec<Held> {
     records.map(|record| Held { key: record.key, digest: record.digest }).collect()
 }
 
-/// Returns the fleet's name: its own, or that of its repository.
-fn name(args: &SiteArgs, current: &CurrentState) -> String {
+/// Returns the fleet's name: its own, or that of its repository, which all work trees share.
+fn name(args: &SiteArgs, located: &Located, current: &CurrentState) -> String {
     let own = current.trailers.fleet().map(str::to_owned);
     let of_path = |path: &Path| {
         let path = path.canonicalize().ok()?;
-        Some(path.file_name()?.to_string_lossy().trim_end_matches(".git").to_owned())
+        let root = if path.ends_with(".git") { path.parent()? } else { &path };
+        let name = root.file_name()?.to_string_lossy().into_owned();
+        Some(name.strip_suffix(".git").map(str::to_owned).unwrap_or(name))
     };
     let of_address = |address: &str| {
         // A query may contain a token, and so may the part before the host.
@@ -201,7 +203,7 @@ fn name(args: &SiteArgs, current: &CurrentState) -> String {
     };
     let found = own.or_else(|| match args.state.address() {
         Some(address) => of_address(address),
-        None => of_path(&args.repo.path),
+        None => of_path(located.repo().shared_path()),
     });
     found.filter(|name| !name.is_empty()).unwrap_or_else(|| "fleet".to_owned())
 }
