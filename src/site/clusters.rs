@@ -78,7 +78,7 @@ fn add_line(details: &mut ClusterDetails, line: &ClusterLine) {
     details.words = words.into_iter().flatten().collect();
     details.published = line.published;
     details.applied = line.applied;
-    details.objects = line.objects.unwrap_or_default();
+    details.objects = line.objects;
     details.reported = line.reported.map(Timestamp::as_second);
 }
 

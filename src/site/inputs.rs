@@ -87,10 +87,9 @@ pub struct Publication {
     pub subject: Option<String>,
     /// The message of the commit, without its trailers.
     pub message: String,
-    pub objects: ObjectCounts,
-    /// The number of clusters whose folders changed.
-    pub clusters: usize,
-    /// The placements that it changed.
+    /// `None` if the publication before it is not known, as in a shallow clone.
+    pub changes: Option<ChangeCounts>,
+    /// The placements that it changed, as far as they are known.
     pub touched: Vec<Key>,
     pub held: Vec<Held>,
     /// The trailers of used approvals.
@@ -101,12 +100,13 @@ pub struct Publication {
     pub explained: Option<FoldedPlan>,
 }
 
-/// Counts of changed files of clusters.
+/// Counts of changed files of clusters, and of the clusters that have them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ObjectCounts {
+pub struct ChangeCounts {
     pub removed: usize,
     pub changed: usize,
     pub added: usize,
+    pub clusters: usize,
 }
 
 /// The addresses of files and commits at a forge: `{commit}`, `{file}` and `{line}` stand for the values.

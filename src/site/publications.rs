@@ -10,11 +10,11 @@ use berth_engine::gate::messages::ALLOW_DELETE;
 
 use crate::cell::LONGEST;
 use crate::form::{
-    CauseForm, ConsequenceForm, FieldForm, HeldForm, MOST_NAMES, ObjectForm, PlacesForm, PublicationDetails,
-    PublicationLine, SectionForm, place,
+    CauseForm, ChangesForm, ConsequenceForm, FieldForm, HeldForm, MOST_NAMES, ObjectForm, PlacesForm,
+    PublicationDetails, PublicationLine, SectionForm, place,
 };
 use crate::grid::Grid;
-use crate::inputs::{ObjectCounts, Publication, SiteInputs, words_of};
+use crate::inputs::{ChangeCounts, Publication, SiteInputs, words_of};
 
 /// The number of names in a move of replicas, of reasons, and of objects of a consequence.
 const MOST_REPLICAS: usize = 6;
@@ -34,16 +34,12 @@ pub(crate) fn title(publication: &Publication) -> String {
 
 /// Returns a line for lists.
 pub(crate) fn line(publication: &Publication) -> PublicationLine {
-    let ObjectCounts { removed, changed, added } = publication.objects;
     PublicationLine {
         sequence: publication.sequence,
         published: publication.published.as_second(),
         source: publication.source.clone(),
         title: title(publication),
-        removed,
-        changed,
-        added,
-        clusters: publication.clusters,
+        changes: publication.changes.map(changes),
         held: publication.held.len(),
     }
 }
@@ -54,7 +50,6 @@ pub(crate) fn details(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> BTreeMap<u64,
 }
 
 fn of_publication(publication: &Publication, grid: &Grid<'_>) -> PublicationDetails {
-    let ObjectCounts { removed, changed, added } = publication.objects;
     let held = publication.held.iter().map(|held| HeldForm {
         placement: grid.id(&held.key),
         approval: format!("{ALLOW_DELETE}: {}", held.digest),
@@ -69,16 +64,18 @@ fn of_publication(publication: &Publication, grid: &Grid<'_>) -> PublicationDeta
         digest: publication.digest.clone(),
         title: title(publication),
         message: cut(&publication.message, LONGEST_MESSAGE),
-        removed,
-        changed,
-        added,
-        clusters: publication.clusters,
+        changes: publication.changes.map(changes),
         held: held.collect(),
         approvals: publication.approvals.clone(),
         rollback: publication.rollback.clone(),
         sections: explained.map(|plan| sections(plan, grid)),
         idle: explained.map(|plan| plan.idle.iter().map(cause).collect()).unwrap_or_default(),
     }
+}
+
+fn changes(counts: ChangeCounts) -> ChangesForm {
+    let ChangeCounts { removed, changed, added, clusters } = counts;
+    ChangesForm { removed, changed, added, clusters }
 }
 
 fn sections(plan: &FoldedPlan, grid: &Grid<'_>) -> Vec<SectionForm> {

@@ -13,8 +13,9 @@ use berth_engine::state::State;
 use crate::block::{Block, fnv1a};
 use crate::cell::CellState;
 use crate::document::set_sentence;
-use crate::form::{Attention, Head, Names, PlacementDetails, Stamp, runs};
-use crate::inputs::{Links, Publication, Shown, SiteInputs, SourceProgress};
+use crate::form::{Attention, ChangesForm, Head, Names, PlacementDetails, Stamp, runs};
+use crate::inputs::{ChangeCounts, Links, Publication, Shown, SiteInputs, SourceProgress};
+use crate::publications;
 use crate::site::Site;
 
 /// A fleet of clusters in two regions, and placements that pick one of them.
@@ -298,4 +299,12 @@ fn long_words_of_others_are_cut() {
     world.subject = "x".repeat(100_000);
     let head = world.site().head;
     assert!(head.publications[0].title.len() < 1_000, "{}", head.publications[0].title.len());
+}
+
+#[test]
+fn changes_that_are_not_known_are_not_none() {
+    let unknown = Publication::default();
+    assert_eq!(publications::line(&unknown).changes, None);
+    let none = Publication { changes: Some(ChangeCounts::default()), ..Publication::default() };
+    assert_eq!(publications::line(&none).changes, Some(ChangesForm::default()));
 }

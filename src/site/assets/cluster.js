@@ -65,7 +65,7 @@ function aboutCluster(details) {
     Object.keys(details.reportedLabels).length ? pair('reported', tags(details.reportedLabels)) : null,
     head.hasSource ? pair('taints', h('dd', {}, taints)) : null,
     details.applier ? pair('applied by', h('dd', {}, details.applier)) : null,
-    head.hasReports ? pair('objects', h('dd', {}, number(details.objects))) : null,
+    details.objects != null ? pair('objects', h('dd', {}, number(details.objects))) : null,
     details.facts.map(([name, value]) => pair(breakable(shortKey(name)), h('dd', {}, value)))));
 }
 

@@ -63,7 +63,7 @@ function rollingSection() {
 
 function publicationItem(one) {
   const held = one.held ? h('span', {}, ' · ', glyph(HELD, 12), ' held') : null;
-  return h('li', {}, link(toPublication(one.sequence), h('span', {}, one.title), h('span', { class: 'muted nw' }, ago(one.published)), muted(`${one.sequence} `, one.removed + one.changed + one.added ? changeCounts(one) : 'changed no object', held)));
+  return h('li', {}, link(toPublication(one.sequence), h('span', {}, one.title), h('span', { class: 'muted nw' }, ago(one.published)), muted(`${one.sequence} `, changedObjects(one) || !one.changes ? changeCounts(one) : 'changed no object', held)));
 }
 
 function lastPublications() {

@@ -68,11 +68,15 @@ function smallestGroup(clusters) {
   return best;
 }
 
+const changedObjects = ({ changes }) => (changes ? changes.removed + changes.changed + changes.added : 0);
+
 /* Clusters that a block names, as positions; names that are gone are left out. */
 const clusterPositions = (names) => names.map((name) => fleet.clusterOf.get(name)).filter((position) => position != null);
 
-/* Removed, changed and added objects. */
-function changeCounts({ removed, changed, added }) {
+/* Removed, changed and added objects, as far as the page knows them. */
+function changeCounts({ changes }) {
+  if (!changes) return muted('not known');
+  const { removed, changed, added } = changes;
   const parts = [['minus', '−', removed], ['tilde', '~', changed], ['plus', '+', added]].filter(([, , count]) => count);
   return parts.length ? parts.map(([name, sign, count]) => h('span', { class: name }, `${sign}${number(count)} `)) : muted('0');
 }

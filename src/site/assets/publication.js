@@ -16,9 +16,9 @@ function publicationsPage() {
 }
 
 function publicationsTable(all) {
-  const total = (one) => one.removed + one.changed + one.added, most = Math.max(1, ...all.map(total));
+  const most = Math.max(1, ...all.map(changedObjects));
   const line = (one) => row(cell('num', link(toPublication(one.sequence), one.sequence)), when(one.published), [one.title, ' ', one.held ? h('span', { class: 'nw' }, glyph(HELD, 13), ' held') : null],
-    cell('n num', changeCounts(one)), h('span', { class: 'score', css: { width: '90px' } }, h('i', { css: { width: `${total(one) / most * 100}%` } })), cell('n', number(one.clusters)), commitLink(one.source));
+    cell('n num', changeCounts(one)), h('span', { class: 'score', css: { width: '90px' } }, h('i', { css: { width: `${changedObjects(one) / most * 100}%` } })), cell('n', one.changes ? number(one.changes.clusters) : ''), commitLink(one.source));
   return table('Publications, newest first', ['number', 'when', 'what', '>objects', 'size', '>clusters', 'source'], all.map(line));
 }
 
@@ -42,10 +42,10 @@ function touchedPlacements(one) {
 }
 
 function publicationHead(one) {
-  const { sequence, removed, changed, added, clusters } = one, parts = [removed ? `${counted(removed, 'object')} removed` : '', changed ? `${number(changed)} changed` : '', added ? `${number(added)} added` : ''].filter(Boolean);
+  const { sequence, changes } = one, { removed, changed, added, clusters } = changes ?? {}, parts = [removed ? `${counted(removed, 'object')} removed` : '', changed ? `${number(changed)} changed` : '', added ? `${number(added)} added` : ''].filter(Boolean);
   const neighbours = [sequence > head.from ? link(toPublication(sequence - 1), `‹ ${sequence - 1}`) : '', ' ', sequence < head.shown.sequence ? link(toPublication(sequence + 1), `${sequence + 1} ›`) : ''];
   return h('div', { class: 'head' }, h('p', { class: 'crumb' }, link('#/pubs', 'Publications'), ' › ', neighbours), h('h1', {}, `Number ${sequence}: ${one.title}`),
-    h('p', { class: 'sub' }, parts.length ? `${parts.join(', ')} in ${counted(clusters, 'cluster')}. ` : 'No object changed. ', 'Published ', when(one.published), ' as ', commitLink(one.commit), one.source ? [' from source ', commitLink(one.source)] : '', '.'));
+    h('p', { class: 'sub' }, parts.length ? `${parts.join(', ')} in ${counted(clusters, 'cluster')}. ` : changes ? 'No object changed. ' : 'Its changes are not known in this clone. ', 'Published ', when(one.published), ' as ', commitLink(one.commit), one.source ? [' from source ', commitLink(one.source)] : '', '.'));
 }
 
 function heldCall({ placement, approval }) {

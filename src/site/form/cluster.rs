@@ -28,7 +28,9 @@ pub struct ClusterDetails {
     pub published: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied: Option<u64>,
-    pub objects: usize,
+    /// `None` if no report has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub objects: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reported: Option<i64>,
     /// The seconds between its reports.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Place;
+use super::{ChangesForm, Place};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -168,10 +168,8 @@ pub struct PublicationLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     pub title: String,
-    pub removed: usize,
-    pub changed: usize,
-    pub added: usize,
-    pub clusters: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ChangesForm>,
     pub held: usize,
 }
 

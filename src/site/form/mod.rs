@@ -21,8 +21,8 @@ pub use placement::{
     ScorerForm,
 };
 pub use publication::{
-    CauseForm, ConsequenceForm, FieldForm, HeldForm, ObjectForm, PlacesForm, PublicationDetails, ReasonCount,
-    SectionForm,
+    CauseForm, ChangesForm, ConsequenceForm, FieldForm, HeldForm, ObjectForm, PlacesForm, PublicationDetails,
+    ReasonCount, SectionForm,
 };
 pub use rollout::{RolloutClusterForm, RolloutDetails, StageForm};
 

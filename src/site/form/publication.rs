@@ -19,10 +19,9 @@ pub struct PublicationDetails {
     pub title: String,
     /// The message of its commit.
     pub message: String,
-    pub removed: usize,
-    pub changed: usize,
-    pub added: usize,
-    pub clusters: usize,
+    /// The numbers of changed objects and clusters. `None` if they are not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ChangesForm>,
     pub held: Vec<HeldForm>,
     pub approvals: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,6 +31,15 @@ pub struct PublicationDetails {
     pub sections: Option<Vec<SectionForm>>,
     /// Edits that changed no cluster.
     pub idle: Vec<CauseForm>,
+}
+
+/// The numbers of removed, changed and added objects, and of the clusters that have them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangesForm {
+    pub removed: usize,
+    pub changed: usize,
+    pub added: usize,
+    pub clusters: usize,
 }
 
 /// A held removal, with the line that approves it.

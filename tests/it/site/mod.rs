@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 use crate::support::removals::report;
 use crate::support::rollouts::Rollouts;
 use crate::support::{Ran, Repo, cluster, config_map, namespace, run, small_fleet};
-use berth_site::form::{ClusterDetails, Head, Names, PlacementDetails, PublicationDetails};
+use berth_site::form::{ChangesForm, ClusterDetails, Head, Names, PlacementDetails, PublicationDetails};
 use berth_site::{Block, CellState};
 
 /// A page in a folder, read as its scripts read it.
@@ -98,7 +98,8 @@ fn publications_have_causes_with_places_and_consequences() {
     let page = page(&fleet, &folder.path().join("page"), &[]);
     let publications: BTreeMap<String, PublicationDetails> = page.blocks("n-");
     let second = &publications["2"];
-    assert_eq!((second.removed, second.changed, second.added, second.clusters), (1, 1, 1, 3));
+    let counts = ChangesForm { removed: 1, changed: 1, added: 1, clusters: 3 };
+    assert_eq!(second.changes, Some(counts));
     let sections = second.sections.as_ref().expect("causes");
     let first = &sections[0];
     assert_eq!(first.causes[0].at, Some(("shop/web.yaml".to_owned(), 23)));

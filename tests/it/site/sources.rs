@@ -1,11 +1,12 @@
 //! Pages of past publications, of clones that lack something, and of remotes.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{arg, demo, page, rolling, site};
 use crate::support::small_fleet;
 use berth_site::CellState;
-use berth_site::form::RolloutDetails;
+use berth_site::form::{PublicationDetails, RolloutDetails};
 
 #[test]
 fn a_past_publication_is_shown_by_its_record() {
@@ -94,4 +95,16 @@ fn a_page_is_named_after_the_repository_from_each_of_its_work_trees() {
     for path in [&fleet, &tree] {
         assert_eq!(page(path, &folder.path().join("page"), &[]).head.fleet, "fleet");
     }
+}
+
+#[test]
+fn changes_that_a_shallow_clone_lacks_are_not_counted_as_none() {
+    let (folder, fleet) = demo();
+    let shallow = folder.path().join("shallow");
+    rendered_alone(&fleet, &shallow, &["--depth", "2"]);
+    let page = page(&shallow, &folder.path().join("page"), &[]);
+    let known: Vec<bool> = page.head.publications.iter().map(|line| line.changes.is_some()).collect();
+    assert_eq!(known, [true, false]);
+    let publications: BTreeMap<String, PublicationDetails> = page.blocks("n-");
+    assert!(publications["2"].changes.is_none() && publications["3"].changes.is_some());
 }

@@ -1,6 +1,6 @@
 //! The publications of a page, read from the rendered branch.
 //!
-//! What a publication changed is read from the difference of two trees, so that the cost follows the change. The newest
+//! The changes of a publication are read from the difference of two trees, so that the cost follows the change. The newest
 //! ones are also explained: their causes are traced as `berth diff` does.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use berth_engine::state::{ObjectIndex, State, layout};
 use berth_git::protocol::trailers::{HELD, ROLLBACK, USED_APPROVAL};
 use berth_git::{CommitInfo, PathChange, Repo, TreeId};
 use berth_hub::publish::{CurrentState, Trailers, claimed};
-use berth_site::inputs::{Held, ObjectCounts, Publication};
+use berth_site::inputs::{ChangeCounts, Held, Publication};
 
 /// A publication as Git has it, and its trailers.
 type Published = (CommitInfo, Trailers);
@@ -75,12 +75,12 @@ fn publication(
     let parent = commit.parents.first();
     let old = match before {
         Some((before, _)) => Some(before.tree),
+        None if is_first(commit, trailers) => Some(TreeId::EMPTY),
         // A shallow clone lacks the commit before.
-        None if parent.is_some() => None,
-        None => Some(TreeId::EMPTY),
+        None => None,
     };
     let changes = old.map(|old| Changes::between(repo, old, commit.tree, owners)).transpose()?;
-    let Changes { objects, clusters, touched } = changes.unwrap_or_default();
+    let (counts, touched) = changes.map(|changes| (changes.counts, changes.touched)).unzip();
     let values = |name: &str| -> Vec<String> {
         let named = trailers.others.iter().filter(|(known, _)| known == name);
         named.map(|(_, value)| value.clone()).collect()
@@ -95,14 +95,18 @@ fn publication(
         digest: trailers.digest.map(|digest| digest.to_string()),
         subject,
         message: without_trailers(&commit.message).to_owned(),
-        objects,
-        clusters,
-        touched: touched.into_iter().collect(),
+        changes: counts,
+        touched: touched.into_iter().flatten().collect(),
         held: held.map(|record| Held { key: record.key, digest: record.digest }).collect(),
         approvals: values(USED_APPROVAL),
         rollback: values(ROLLBACK).into_iter().next(),
         explained: None,
     })
+}
+
+/// Reports whether nothing was published before a commit. In a shallow clone, the oldest commit seems to have no parents.
+fn is_first(commit: &CommitInfo, trailers: &Trailers) -> bool {
+    commit.parents.is_empty() && trailers.seq <= 1
 }
 
 fn without_trailers(message: &str) -> &str {
@@ -128,8 +132,7 @@ impl Owners {
 /// The files that a publication changed.
 #[derive(Default)]
 struct Changes {
-    objects: ObjectCounts,
-    clusters: usize,
+    counts: ChangeCounts,
     touched: BTreeSet<Key>,
 }
 
@@ -145,14 +148,14 @@ impl Changes {
             }
             let Some((cluster, file)) = below.split_once('/') else { continue };
             match change {
-                PathChange::Removed => changes.objects.removed += 1,
-                PathChange::Changed => changes.objects.changed += 1,
-                PathChange::Added => changes.objects.added += 1,
+                PathChange::Removed => changes.counts.removed += 1,
+                PathChange::Changed => changes.counts.changed += 1,
+                PathChange::Added => changes.counts.added += 1,
             }
             clusters.insert(cluster.to_owned());
             paths.insert(file.to_owned());
         }
-        changes.clusters = clusters.len();
+        changes.counts.clusters = clusters.len();
         let workloads = owners.objects.at(paths.iter().map(String::as_str));
         changes.touched.extend(workloads.into_keys().cloned());
         Ok(changes)
@@ -177,7 +180,7 @@ fn explained(
         };
         let before = match commits.get(index + 1) {
             Some((earlier, _)) => read(earlier)?,
-            None if commit.parents.is_empty() => nothing(&after),
+            None if is_first(commit, trailers) => nothing(&after),
             // A shallow clone lacks the commit before.
             None => break,
         };
