@@ -111,3 +111,26 @@ fn a_link_at_an_unfinished_file_is_replaced_and_not_followed() {
     assert_eq!(std::fs::read_to_string(&outside).expect("a file"), "kept");
     assert!(out.join("page/dom.js").symlink_metadata().expect("a file").is_file());
 }
+
+#[test]
+fn runs_at_once_wait_for_each_other() {
+    let (folder, fleet) = demo();
+    let out = folder.path().join("page");
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (fleet, out) = (&fleet, &out);
+            scope.spawn(move || {
+                for count in ["1", "2", "3"] {
+                    let history = if thread % 2 == 0 { count } else { "200" };
+                    site(fleet, out, &["--history", history]).expect(0);
+                }
+            });
+        }
+    });
+    let last = Page::read(&out);
+    assert!(!last.words().is_empty());
+    let written = files(&out).into_keys();
+    assert!(!written.into_iter().any(|path| path.display().to_string().ends_with(".berth-new")));
+    let mut other = std::fs::File::open(&out).ok();
+    assert!(other.take().is_some_and(|folder| folder.try_lock().is_ok()), "the lock ends with the run");
+}

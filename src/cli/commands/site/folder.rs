@@ -2,20 +2,26 @@
 //! written last, and stale files are removed after it.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use crate::process::exit::CommandError;
-use crate::process::files::{refuse_links, write_whole};
+use crate::process::files::{create_folder, refuse_links, write_whole};
 use berth_base::model::Timestamp;
 use berth_site::{Site, SiteFile};
 
-/// Lists the files of a folder that is missing, empty, or an earlier page. Refuses any other folder.
+/// Makes the folder, and waits for other runs that write it: until the returned file is closed, they wait for this one.
+/// `None` where folders cannot be locked.
+pub(super) fn take_turn(folder: &Path) -> Result<Option<File>, CommandError> {
+    create_folder(folder)?;
+    Ok(File::open(folder).ok().filter(|folder| folder.lock().is_ok()))
+}
+
+/// Lists the files of a folder that is empty or an earlier page. Refuses any other folder.
 pub(super) fn existing(folder: &Path) -> Result<BTreeSet<String>, CommandError> {
     let mut found = BTreeSet::new();
-    if folder.exists() {
-        list(folder, "", &mut found)?;
-    }
+    list(folder, "", &mut found)?;
     // A first run that was interrupted leaves a page without its head.
     let is_page = || std::fs::read(folder.join(Site::HEAD)).is_ok_and(|text| Site::is_head(&text));
     if !found.iter().all(|path| Site::is_own(path)) && !is_page() {
