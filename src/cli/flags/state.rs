@@ -40,7 +40,14 @@ pub(crate) struct StateRepo {
     pub repo: Repo,
     pub path: PathBuf,
     /// The folder of a temporary repository for a state at an address.
-    _own: Option<OwnFolder>,
+    own: Option<OwnFolder>,
+}
+
+impl StateRepo {
+    /// Reports whether the repository was made for this command alone.
+    pub fn is_temporary(&self) -> bool {
+        self.own.is_some()
+    }
 }
 
 impl StateArgs {
@@ -50,9 +57,9 @@ impl StateArgs {
             Err(GitError::NotARepository { .. }) if self.address().is_some() => {
                 let own = OwnFolder::make()?;
                 let repo = Repo::init(own.path())?;
-                Ok(StateRepo { repo, path: own.path().to_owned(), _own: Some(own) })
+                Ok(StateRepo { repo, path: own.path().to_owned(), own: Some(own) })
             }
-            repo => Ok(StateRepo { repo: repo?, path: path.to_owned(), _own: None }),
+            repo => Ok(StateRepo { repo: repo?, path: path.to_owned(), own: None }),
         }
     }
 

@@ -134,3 +134,33 @@ fn runs_at_once_wait_for_each_other() {
     let mut other = std::fs::File::open(&out).ok();
     assert!(other.take().is_some_and(|folder| folder.try_lock().is_ok()), "the lock ends with the run");
 }
+
+/// Removes the content of a folder, and keeps the folder.
+fn emptied(folder: &Path) {
+    std::fs::remove_dir_all(folder).expect("removed");
+    std::fs::create_dir(folder).expect("made");
+}
+
+#[test]
+fn an_unchanged_repository_is_not_read_again() {
+    let (folder, fleet) = demo();
+    let out = folder.path().join("page");
+    page(&fleet, &out, &[]);
+    // Only refs are needed to find that nothing changed: without its objects, the repository cannot be read.
+    let objects = fleet.join(".git/objects");
+    std::fs::rename(&objects, folder.path().join("objects")).expect("moved");
+    std::fs::create_dir(&objects).expect("made");
+    assert!(site(&fleet, &out, &[]).expect(0).err.contains("is up to date"));
+    // Other options need other inputs.
+    assert_ne!(site(&fleet, &out, &["--history", "1"]).code, 0);
+    emptied(&objects);
+    std::fs::remove_dir(&objects).expect("removed");
+    std::fs::rename(folder.path().join("objects"), &objects).expect("moved");
+    assert!(site(&fleet, &out, &["--history", "1"]).expect(0).err.contains("wrote "));
+    // The addresses of files come from the remote.
+    let config = ["config", "remote.origin.url", "https://user:token@github.com/team/fleet.git"];
+    crate::support::hermetic("git").current_dir(&fleet).args(config).status().expect("git");
+    let linked = page(&fleet, &out, &["--history", "1"]);
+    assert!(linked.head.links.is_some_and(|links| links.file.starts_with("https://github.com/team/fleet/")));
+    assert!(!std::fs::read_to_string(out.join("data/head.js")).expect("a head").contains("token"));
+}

@@ -45,6 +45,9 @@ fn a_remote_is_read_without_a_clone() {
     let near = page(&fleet, &folder.path().join("near"), &[]);
     assert_eq!(far.head.files, near.head.files);
     assert!(!nowhere.join(".git").exists());
+    // A second run finds that nothing changed, though its repository is another one.
+    let again = site(&nowhere, &out, &["--rendered", &address]).expect(0);
+    assert!(again.err.contains("is up to date"), "{}", again.err);
     // The branch that people edit may be gone.
     let branches =
         crate::support::hermetic("git").current_dir(&fleet).args(["branch", "-m", "renamed"]).status();

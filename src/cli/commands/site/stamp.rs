@@ -14,20 +14,37 @@ use berth_base::text::hex;
 use berth_engine::pipeline::Built;
 use berth_engine::report::ClusterLine;
 use berth_engine::rollouts::RolloutProgress;
+use berth_site::inputs::Links;
 
-/// Returns the digest of the inputs: this berth, the flags, and all refs.
+/// Returns the digest of the inputs: this berth, the flags, all refs, and the names of the repository.
 pub(super) fn digest(args: &SiteArgs, opened: &StateRepo) -> Result<String, CommandError> {
     let repo = &opened.repo;
-    let flags =
-        (args.history, args.causes, &args.at, &args.file_link, &args.commit_link, &args.state.rendered);
+    let branch = repo.head_branch()?;
+    let detached = if branch.is_none() { repo.resolve("HEAD")? } else { None };
+    // A temporary repository has another path each time, and the page shows nothing of it.
+    let path = (!opened.is_temporary()).then(|| repo.shared_path());
+    let remote = repo.remote_for(branch.as_deref())?;
+    let address = remote.map(|remote| repo.remote_url(&remote)).transpose()?.flatten();
+    let links = address.and_then(|address| Links::guess(&address));
+    // The stamp is public: whoever reads it must not be able to try credentials on it.
+    let rendered = args.state.rendered.as_deref().map(without_credentials);
+    let flags = (args.history, args.causes, &args.at, &args.file_link, &args.commit_link, rendered);
     let mut hash = Sha256::new();
-    hash.update(format!("{} {flags:?} {:?}\n", env!("CARGO_PKG_VERSION"), repo.path()));
-    hash.update(format!("{:?}\n", repo.head_branch()?));
+    hash.update(format!("{} {flags:?} {path:?}\n", env!("CARGO_PKG_VERSION")));
+    hash.update(format!("{branch:?} {:?} {links:?}\n", detached));
     // The branch that is fetched only for a page does not move by itself.
     for (name, commit) in repo.list_refs("refs/")?.iter().filter(|(name, _)| *name != SOURCE_OF_ADDRESS) {
         hash.update(format!("{name} {commit}\n"));
     }
     Ok(hex(&hash.finalize()[..16]))
+}
+
+/// Returns a ref, or an address without its user, query and fragment.
+fn without_credentials(place: &str) -> String {
+    let place = place.split(['?', '#']).next().unwrap_or_default();
+    let Some((scheme, rest)) = place.split_once("://") else { return place.to_owned() };
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    format!("{scheme}://{}/{path}", host.rsplit('@').next().unwrap_or_default())
 }
 
 /// Returns the moment from which the same refs may give another page.
@@ -50,4 +67,22 @@ pub(super) fn until(
         .chain(built.and_then(|built| built.next_change))
         .filter(|moment| *moment > now)
         .min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stamp_depends_on_no_credentials() {
+        for (place, public) in [
+            ("https://user:token@example.com/fleet.git?key=1#x", "https://example.com/fleet.git"),
+            ("https://example.com/a@b", "https://example.com/a@b"),
+            ("https://token@example.com", "https://example.com/"),
+            ("git@example.com:fleet.git", "git@example.com:fleet.git"),
+            ("refs/heads/berth/rendered", "refs/heads/berth/rendered"),
+        ] {
+            assert_eq!(without_credentials(place), public);
+        }
+    }
 }
