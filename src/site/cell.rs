@@ -1,4 +1,4 @@
-//! The state of one copy: what is worst of everything that is true of it.
+//! The state of one copy: the worst of all its states.
 //!
 //! The state comes from the functions that `berth status` and `berth rollout` use. Without reports, only the record on
 //! the rendered branch counts.
@@ -93,7 +93,7 @@ pub(crate) struct Known<'s> {
 
 impl Cell {
     fn new(state: CellState, words: impl Into<String>) -> Cell {
-        Cell { state, words: cut(&words.into(), LONGEST), since: None }
+        Cell { state, words: shortened(&words.into()), since: None }
     }
 
     fn since(self, since: Option<Timestamp>) -> Cell {
@@ -149,7 +149,7 @@ impl Known<'_> {
         match member {
             Some(MemberState::Failing) => {
                 let failing = status.and_then(|applied| applied.failing.as_ref());
-                let words = failing.map_or("its member cannot work", |failing| &failing.message);
+                let words = failing.map_or("its member fails", |failing| &failing.message);
                 Cell::new(CellState::Failing, words).since(failing.map(|failing| failing.since))
             }
             Some(MemberState::Suspended) => Cell::new(CellState::Waits, "its cluster is suspended"),
@@ -188,10 +188,15 @@ impl Known<'_> {
     /// Judges an object that differs from its wanted form: an unwanted change is drift, all else a failure.
     fn problem(&self) -> Cell {
         let problems = self.reported.and_then(|(copy, _)| copy.member).map(|member| member.problems);
-        let own =
-            || problems.unwrap_or_default().iter().filter(|one| self.decision.objects.contains(&one.object));
-        let is_drift = |one: &Problem| matches!(one.kind, ProblemKind::Drifted | ProblemKind::Different);
-        match (own().find(|one| !is_drift(one)), own().next()) {
+        let own = || {
+            problems
+                .unwrap_or_default()
+                .iter()
+                .filter(|problem| self.decision.objects.contains(&problem.object))
+        };
+        let is_drift =
+            |problem: &Problem| matches!(problem.kind, ProblemKind::Drifted | ProblemKind::Different);
+        match (own().find(|problem| !is_drift(problem)), own().next()) {
             (Some(failure), _) => Cell::new(CellState::Failing, words(failure)),
             (None, Some(drift)) => Cell::new(CellState::Drifted, words(drift)),
             (None, None) => Cell::new(CellState::Failing, "an object differs from its wanted form"),
@@ -239,9 +244,15 @@ impl Known<'_> {
     /// Finds an object that is only compared, and differs.
     fn drift(&self) -> Option<Cell> {
         let applied = self.status?.applied.as_ref()?;
-        let differs = applied.differences.iter().find(|one| self.decision.objects.contains(&one.object))?;
+        let mut differences = applied.differences.iter();
+        let differs = differences.find(|problem| self.decision.objects.contains(&problem.object))?;
         Some(Cell::new(CellState::Drifted, words(differs)))
     }
+}
+
+/// Cuts a text of members or people.
+pub(crate) fn shortened(text: &str) -> String {
+    cut(text, LONGEST)
 }
 
 fn words(problem: &Problem) -> String {

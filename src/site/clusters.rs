@@ -6,6 +6,7 @@ use berth_base::model::selector::Labels;
 use berth_base::model::{Cluster, ClusterStatus, Taint, Timestamp};
 use berth_engine::report::ClusterLine;
 
+use crate::cell::shortened;
 use crate::form::{ClusterDetails, ClusterEvent, Fact, ObjectWords, TaintWords, place};
 use crate::grid::Grid;
 use crate::inputs::SiteInputs;
@@ -20,11 +21,11 @@ const MOST_EVENTS: usize = 20;
 pub(crate) fn details(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> BTreeMap<String, ClusterDetails> {
     let mut events = events(inputs, grid);
     let columns = &grid.columns;
-    let one = |(name, labels): (&String, &Labels)| {
+    let named = |(name, labels): (&String, &Labels)| {
         let history = events.remove(name.as_str()).unwrap_or_default();
         (name.clone(), of_cluster(inputs, name, labels, history))
     };
-    columns.names.iter().zip(&columns.labels).map(one).collect()
+    columns.names.iter().zip(&columns.labels).map(named).collect()
 }
 
 fn of_cluster(
@@ -52,7 +53,7 @@ fn of_cluster(
     };
     let problems = inputs.members.map(|members| members.summary.problems_on(name)).unwrap_or_default();
     let words = |problem: &berth_base::model::status::Problem| -> ObjectWords {
-        (problem.object.to_string(), problem.message.clone())
+        (problem.object.to_string(), shortened(&problem.message))
     };
     details.problems = problems.iter().take(MOST_PROBLEMS).map(words).collect();
     details.problem_count = problems.len();
@@ -75,7 +76,7 @@ fn add_line(details: &mut ClusterDetails, line: &ClusterLine) {
         None => format!("unreachable since {since}"),
     });
     let words = [line.failing.clone(), line.suspended.clone(), unreachable];
-    details.words = words.into_iter().flatten().collect();
+    details.words = words.iter().flatten().map(|words| shortened(words)).collect();
     details.published = line.published;
     details.applied = line.applied;
     details.objects = line.objects;
@@ -106,7 +107,7 @@ fn facts(cluster: Option<&Cluster>, status: Option<&ClusterStatus>) -> Vec<Fact>
         }
     }
     facts.extend(status.iter().flat_map(|status| status.properties.clone()));
-    facts.into_iter().take(MOST_FACTS).collect()
+    facts.into_iter().take(MOST_FACTS).map(|(name, value)| (shortened(&name), shortened(&value))).collect()
 }
 
 /// Returns the seconds between a member's reports.

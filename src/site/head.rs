@@ -7,11 +7,9 @@ use berth_base::model::{ClusterStatus, MemberState, Timestamp};
 use berth_engine::report::ClusterLine;
 
 use crate::attention;
-use crate::cell::CellState;
+use crate::cell::{CellState, shortened};
 use crate::document;
-use crate::form::{
-    Blocks, Counted, FORMAT, GroupCount, Head, LabelRuns, LinkForm, Names, Numbers, ShownForm, runs,
-};
+use crate::form::{Blocks, FORMAT, Head, LinkForm, Names, NamespaceCounts, Numbers, ShownForm, runs};
 use crate::grid::{Grid, Row};
 use crate::inputs::{Members, SiteInputs};
 use crate::publications;
@@ -23,10 +21,9 @@ const MOST_PUBLICATIONS: usize = 14;
 /// Returns the head without the names of files.
 pub(crate) fn head(inputs: &SiteInputs<'_>, grid: &Grid<'_>, blocks: Blocks) -> Head {
     let shown = &inputs.shown;
-    let groups = columns(grid);
     let mut head = Head {
         format: FORMAT,
-        fleet: inputs.name.to_owned(),
+        fleet: shortened(inputs.name),
         sentence: String::new(),
         title: String::new(),
         as_of: as_of(inputs),
@@ -36,7 +33,7 @@ pub(crate) fn head(inputs: &SiteInputs<'_>, grid: &Grid<'_>, blocks: Blocks) -> 
             sequence: shown.sequence,
             commit: shown.commit.to_owned(),
             source: shown.source.map(str::to_owned),
-            subject: shown.subject.to_owned(),
+            subject: shortened(shown.subject),
             published: shown.published.as_second(),
         },
         links: inputs
@@ -52,9 +49,7 @@ pub(crate) fn head(inputs: &SiteInputs<'_>, grid: &Grid<'_>, blocks: Blocks) -> 
         rolling: rollouts::lines(inputs, grid),
         publications: inputs.history.iter().take(MOST_PUBLICATIONS).map(publications::line).collect(),
         from: inputs.history.last().map_or(shown.sequence, |oldest| oldest.sequence),
-        rows: namespaces(grid),
-        columns: counted_groups(&groups, grid.columns.names.len()),
-        counts: counts(grid, &groups),
+        namespaces: namespaces(grid),
         stamp: inputs.stamp.clone(),
         files: BTreeMap::new(),
     };
@@ -68,7 +63,9 @@ pub(crate) fn names(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Names {
     let labels = columns.keys.iter().map(|key| (key.clone(), columns.groups(key)));
     let kinds = distinct(grid.rows.iter().map(|row| row.kind.as_str()));
     let namespaces = distinct(grid.rows.iter().map(|row| &*row.decision.key.namespace));
-    let position = |all: &[String], one: &str| all.iter().position(|known| known == one).unwrap_or(0) as u32;
+    let position = |all: &[String], name: &str| {
+        all.binary_search_by(|known| known.as_str().cmp(name)).unwrap_or_default() as u32
+    };
     let last = inputs.last_changes();
     let changed_by =
         |row: &Row<'_>| last.get(&row.decision.key).map_or(0, |publication| publication.sequence);
@@ -113,14 +110,11 @@ fn known_since(line: &ClusterLine, status: &ClusterStatus) -> Option<i64> {
 fn numbers(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Numbers {
     let lines = inputs.members.map(|members| members.lines).unwrap_or_default();
     let silent = lines.iter().filter(|line| CellState::of_cluster(line.state) == CellState::Silent);
-    let with_objects = || grid.rows.iter().filter(|row| !row.decision.objects.is_empty());
-    let in_sync = |members: Members<'_>| members.summary.workloads().values().map(|line| line.in_sync).sum();
+    let with_objects = grid.rows.iter().filter(|row| !row.decision.objects.is_empty());
     Numbers {
         clusters: grid.columns.names.len(),
         placements: grid.rows.len(),
-        objects: with_objects().map(|row| row.cells.len() * row.decision.objects.len()).sum(),
-        copies: with_objects().map(|row| row.cells.len()).sum(),
-        in_sync: inputs.members.map(in_sync).unwrap_or_default(),
+        copies: with_objects.map(|row| row.cells.len()).sum(),
         silent: silent.count(),
         oldest_report: lines.iter().filter_map(|line| line.reported).min().map(Timestamp::as_second),
     }
@@ -148,49 +142,13 @@ fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> Vec<String> {
     found
 }
 
-/// Returns the groups of the first label. Without a label all clusters are one group.
-fn columns(grid: &Grid<'_>) -> LabelRuns {
-    match grid.columns.keys.first() {
-        Some(key) => grid.columns.groups(key),
-        None => LabelRuns { values: vec![String::new()], of: vec![grid.columns.names.len() as u32, 0] },
-    }
-}
-
-fn namespaces(grid: &Grid<'_>) -> Vec<GroupCount> {
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+/// Counts the copies of each namespace, by state.
+fn namespaces(grid: &Grid<'_>) -> Vec<NamespaceCounts> {
+    let mut counts: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for row in &grid.rows {
-        *counts.entry(&row.decision.key.namespace).or_default() += 1;
+        let namespace = &*row.decision.key.namespace;
+        let states = counts.entry(namespace).or_insert_with(|| vec![0; CellState::ALL.len()]);
+        row.cells.iter().for_each(|placed| states[placed.cell.state as usize] += 1);
     }
-    counts.into_iter().map(|(name, count)| (name.to_owned(), count)).collect()
-}
-
-fn counted_groups(groups: &LabelRuns, clusters: usize) -> Vec<GroupCount> {
-    let group_of = spread(groups, clusters);
-    let count = |index: usize| group_of.iter().filter(|group| **group == index).count();
-    groups.values.iter().enumerate().map(|(index, value)| (value.clone(), count(index))).collect()
-}
-
-/// Returns the group of each cluster.
-fn spread(groups: &LabelRuns, clusters: usize) -> Vec<usize> {
-    let mut group_of = Vec::with_capacity(clusters);
-    for run in groups.of.chunks_exact(2) {
-        group_of.extend(std::iter::repeat_n(run[1] as usize, run[0] as usize));
-    }
-    group_of
-}
-
-/// Counts the copies of each namespace in each group, by state.
-fn counts(grid: &Grid<'_>, groups: &LabelRuns) -> Vec<Counted> {
-    let group_of = spread(groups, grid.columns.names.len());
-    let namespaces: Vec<String> = namespaces(grid).into_iter().map(|(name, _)| name).collect();
-    let mut counts: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
-    for row in &grid.rows {
-        let namespace = namespaces.binary_search_by(|name| name.as_str().cmp(&row.decision.key.namespace));
-        for one in &row.cells {
-            let place = (namespace.unwrap_or(0), group_of[one.column]);
-            let states = counts.entry(place).or_insert_with(|| vec![0; CellState::ALL.len()]);
-            states[one.cell.state as usize] += 1;
-        }
-    }
-    counts.into_iter().map(|((row, column), states)| (row, column, states)).collect()
+    counts.into_iter().map(|(name, states)| (name.to_owned(), states)).collect()
 }

@@ -9,7 +9,7 @@ use berth_engine::consequences::folded::{FoldedPlan, Move, Section};
 use berth_engine::rollouts::RolloutProgress;
 use serde_json::Value as Json;
 
-use crate::cell::{Cell, CellState};
+use crate::cell::{Cell, CellState, shortened};
 use crate::form::{ChangeLine, Exception, OverrideForm, Place, PlacementDetails, RolloutBrief, place};
 use crate::grid::{Grid, PlacedCell, Row};
 use crate::inputs::{Publication, SiteInputs};
@@ -64,7 +64,8 @@ fn of_row(
         overrides: workload.map(|workload| overrides(workload)).unwrap_or_default(),
         rollout: inputs.rollout(key).map(brief),
         exceptions: exceptions(row, inputs),
-        condition: condition.map(|condition| format!("{}: {}", condition.reason, condition.message)),
+        condition: condition
+            .map(|condition| shortened(&format!("{}: {}", condition.reason, condition.message))),
         history: history.iter().take(MOST_CHANGES).map(|one| change_line(one, key)).collect(),
     }
 }
@@ -77,7 +78,7 @@ fn brief(rollout: &RolloutProgress) -> RolloutBrief {
         release: rollout.release,
         last_good: rollout.good,
         state: rollout.state.word().to_owned(),
-        reason: rollout.reason.clone(),
+        reason: shortened(&rollout.reason),
         reached,
         picked,
     }

@@ -8,7 +8,7 @@ use berth_engine::consequences::folded::{
 };
 use berth_engine::gate::messages::ALLOW_DELETE;
 
-use crate::cell::LONGEST;
+use crate::cell::shortened;
 use crate::form::{
     CauseForm, ChangesForm, ConsequenceForm, FieldForm, HeldForm, MOST_NAMES, ObjectForm, PlacesForm,
     PublicationDetails, PublicationLine, SectionForm, place,
@@ -29,7 +29,7 @@ pub(crate) fn title(publication: &Publication) -> String {
     let own =
         || publication.message.lines().next().unwrap_or_default().trim_start_matches("berth: ").to_owned();
     let subject = publication.subject.clone().filter(|subject| !subject.is_empty());
-    cut(&subject.unwrap_or_else(own), LONGEST)
+    shortened(&subject.unwrap_or_else(own))
 }
 
 /// Returns a line for lists.
@@ -66,7 +66,7 @@ fn of_publication(publication: &Publication, grid: &Grid<'_>) -> PublicationDeta
         message: cut(&publication.message, LONGEST_MESSAGE),
         changes: publication.changes.map(changes),
         held: held.collect(),
-        approvals: publication.approvals.clone(),
+        approvals: publication.approvals.iter().map(|line| shortened(line)).collect(),
         rollback: publication.rollback.clone(),
         sections: explained.map(|plan| sections(plan, grid)),
         idle: explained.map(|plan| plan.idle.iter().map(cause).collect()).unwrap_or_default(),
@@ -89,7 +89,7 @@ fn sections(plan: &FoldedPlan, grid: &Grid<'_>) -> Vec<SectionForm> {
 }
 
 fn cause(cause: &Cause) -> CauseForm {
-    CauseForm { words: cause.words.clone(), at: cause.places.first().map(place), changes: cause.changes }
+    CauseForm { words: shortened(&cause.words), at: cause.places.first().map(place), changes: cause.changes }
 }
 
 fn consequence(one: &Consequence, grid: &Grid<'_>) -> ConsequenceForm {
@@ -98,7 +98,7 @@ fn consequence(one: &Consequence, grid: &Grid<'_>) -> ConsequenceForm {
         clusters: clusters.iter().take(MOST_NAMES).cloned().collect(),
         count: clusters.len(),
     });
-    let reasons = one.reasons.iter().take(MOST_REASONS).map(|(words, count)| (*count, words.clone()));
+    let reasons = one.reasons.iter().take(MOST_REASONS).map(|(words, count)| (*count, shortened(words)));
     ConsequenceForm {
         move_: move_word(one.move_).to_owned(),
         held: one.is_held,

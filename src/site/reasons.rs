@@ -11,6 +11,7 @@ use berth_base::text::some_of;
 use berth_engine::decide::{self, ClusterTrace, Stage, Step, Trace};
 use berth_engine::pipeline;
 
+use crate::cell::shortened;
 use crate::columns::Columns;
 use crate::form::{FunnelStep, Runs, ScoredCluster, ScorerForm, runs};
 use crate::grid::Row;
@@ -144,7 +145,7 @@ fn properties(cluster: &Cluster, facts: Option<&ClusterStatus>) -> String {
     format!("{nameless:?} {facts:?}")
 }
 
-/// What an explanation is made from.
+/// The inputs of an explanation.
 struct Explaining<'c> {
     fleet: &'c Fleet,
     columns: &'c Columns,
@@ -213,7 +214,7 @@ impl Reasons {
             return *index;
         }
         let index = self.texts.len() as u32;
-        self.texts.push(text.to_owned());
+        self.texts.push(shortened(text));
         self.index.insert(text.to_owned(), index);
         index
     }

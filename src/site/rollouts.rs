@@ -12,6 +12,7 @@ use berth_engine::release::workload_rollout::RolloutState;
 use berth_engine::rollouts::{RolloutClusterProgress, RolloutProgress};
 use sha2::{Digest as _, Sha256};
 
+use crate::cell::shortened;
 use crate::form::{RollingLine, RolloutClusterForm, RolloutDetails, StageCount, StageForm, place};
 use crate::grid::Grid;
 use crate::inputs::{Publication, SiteInputs};
@@ -45,7 +46,7 @@ pub(crate) fn lines(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Vec<RollingLine
             name: one.key.full_name(),
             release: one.release,
             state: one.state.word().to_owned(),
-            reason: one.reason.clone(),
+            reason: shortened(&one.reason),
             begun: one.begun.map(Timestamp::as_second),
             reached,
             picked,
@@ -76,8 +77,8 @@ fn of_rollout(inputs: &SiteInputs<'_>, grid: &Grid<'_>, one: &RolloutProgress) -
         release: one.release,
         last_good: one.good,
         state: one.state.word().to_owned(),
-        reason: one.reason.clone(),
-        notes: one.notes.iter().cloned().collect(),
+        reason: shortened(&one.reason),
+        notes: one.notes.iter().map(|note| shortened(note)).collect(),
         begun: one.begun.map(Timestamp::as_second),
         next: one.next.map(Timestamp::as_second),
         at: at.unwrap_or_else(file),
@@ -114,7 +115,7 @@ fn of_cluster(
         assigned: assigned.map(Timestamp::as_second),
         judged: judged.map(Timestamp::as_second),
         verdict: verdict.to_owned(),
-        words: cluster.words(),
+        words: shortened(&cluster.words()),
     }
 }
 

@@ -101,9 +101,8 @@ async function drawMap(map) {
 
 /* Until the blocks of the map are here: the worst state of each namespace, from the head alone. */
 function groupCounts() {
-  const worst = new Map();
-  for (const [row, , counts] of head.counts) WORST_FIRST.slice(0, 4).forEach((state) => { if (counts[state]) worst.set(row, Math.max(worst.get(row) ?? 0, state)); });
-  return h('p', { class: 'groups muted' }, 'Reading the map. Not in order: ', [...worst].slice(0, 12).map(([row, state]) => h('span', { class: 'nw' }, glyph(state, 12), ` ${head.rows[row][0] || 'cluster-wide'} `)), worst.size ? '' : 'nothing');
+  const worst = head.namespaces.map(([name, counts]) => [name, WORST_FIRST.find((state) => counts[state])]).filter(([, state]) => state != null && !isInOrder(state));
+  return h('p', { class: 'groups muted' }, 'Reading the map. Not in order: ', worst.slice(0, 12).map(([name, state]) => h('span', { class: 'nw' }, glyph(state, 12), ` ${name || 'cluster-wide'} `)), worst.length ? '' : 'nothing');
 }
 
 /* The buttons above the map. Each shows whether it is pressed. */

@@ -38,17 +38,14 @@ pub struct Head {
     pub publications: Vec<PublicationLine>,
     /// The number of the oldest publication of the page.
     pub from: u64,
-    /// Namespaces, and groups of the first label.
-    pub rows: Vec<GroupCount>,
-    pub columns: Vec<GroupCount>,
-    /// The copies of a namespace in a group: row, column, then a count for each state.
-    pub counts: Vec<Counted>,
+    /// The namespaces, each with the number of its copies in each state.
+    pub namespaces: Vec<NamespaceCounts>,
     pub stamp: Stamp,
     /// The content of each block, as in the name of its file.
     pub files: BTreeMap<String, String>,
 }
 
-/// What a page was made from, and until when it stays true.
+/// The inputs of a page as a digest, and the moment until which it stays true.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     /// The digest of everything that the page was made from.
@@ -87,10 +84,8 @@ pub struct LinkForm {
 pub struct Numbers {
     pub clusters: usize,
     pub placements: usize,
-    pub objects: usize,
-    /// Workloads' copies, and those in sync, as `berth status` counts them.
+    /// Workloads' copies, as `berth status` counts them.
     pub copies: usize,
-    pub in_sync: usize,
     pub silent: usize,
     /// The oldest of the last reports, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,7 +120,7 @@ pub struct Attention {
     pub at: Option<Place>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
-    /// What happens next.
+    /// The next step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub then: Option<String>,
     /// A line to paste, or a command to run.
@@ -173,8 +168,5 @@ pub struct PublicationLine {
     pub held: usize,
 }
 
-/// A group, and the number of its placements or clusters.
-pub type GroupCount = (String, usize);
-
-/// A row, a column, and the number of copies in each state.
-pub type Counted = (usize, usize, Vec<usize>);
+/// A namespace, and the number of its copies in each state.
+pub type NamespaceCounts = (String, Vec<usize>);

@@ -12,7 +12,7 @@ mod rollout;
 
 pub use cluster::{ClusterDetails, ClusterEvent, Fact, ObjectWords, TaintWords};
 pub use head::{
-    Attention, Blocks, Counted, GroupCount, Head, LinkForm, Numbers, PublicationLine, RollingLine, ShownForm,
+    Attention, Blocks, Head, LinkForm, NamespaceCounts, Numbers, PublicationLine, RollingLine, ShownForm,
     StageCount, Stamp,
 };
 pub use names::{LabelRuns, Names};
