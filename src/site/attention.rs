@@ -1,4 +1,4 @@
-//! What differs from the source: one item for each cause, the worst first.
+//! The differences from the source: one item for each cause, the worst first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ pub(crate) fn items(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Vec<Attention> 
     items
 }
 
-/// What items are found in.
+/// The inputs of the items.
 struct Watch<'c> {
     inputs: &'c SiteInputs<'c>,
     grid: &'c Grid<'c>,
@@ -100,7 +100,7 @@ impl Watch<'_> {
             to: format!("#/r/{}", rollouts::id(one)),
             at: placement.map(|workload| place(&workload.origin)),
             then: Some(format!("{} wait{}{keep}", counted(waiting, "cluster"), third_person(waiting))),
-            remedy: is_halted.then(|| format!("berth rollout abort {}", self.grid.id(&one.key))),
+            remedy: is_halted.then(|| format!("berth rollout abort {}", shell_word(&self.grid.id(&one.key)))),
             ..Attention::default()
         }
     }
@@ -145,7 +145,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Lists the clusters that do not report, that cannot work, or that people suspended.
+    /// Lists the clusters that do not report, whose members fail, or that have problems no copy shows.
     fn members(&self) -> Vec<Attention> {
         let lines = self.inputs.members.map(|members| members.lines).unwrap_or_default();
         let of_state = |state: CellState, is_own: &dyn Fn(&ClusterLine) -> bool| -> Vec<&ClusterLine> {
@@ -240,7 +240,7 @@ impl Watch<'_> {
         Attention {
             state: CellState::Failing.number(),
             title: match names.as_slice() {
-                [one] => format!("The member of {one} fails"),
+                [cluster] => format!("The member of {cluster} fails"),
                 several => format!("{} members fail: {}", several.len(), self.describe(several)),
             },
             text: words.to_owned(),
@@ -253,9 +253,10 @@ impl Watch<'_> {
     /// Lists the placements with copies in a state, as far as no other item has them.
     fn copies(&self, state: CellState) -> Vec<Attention> {
         let mut found: Vec<(&Row<'_>, Vec<&PlacedCell<'_>>)> = Vec::new();
-        let is_told = |row: &Row<'_>| state == CellState::Failing && self.is_halted(&row.decision.key);
-        for row in self.grid.rows.iter().filter(|row| !is_told(row)) {
-            let cells = row.cells.iter().filter(|one| one.cell.state == state && !self.cannot_work(one));
+        let is_listed = |row: &Row<'_>| state == CellState::Failing && self.is_halted(&row.decision.key);
+        for row in self.grid.rows.iter().filter(|row| !is_listed(row)) {
+            let cells =
+                row.cells.iter().filter(|one| one.cell.state == state && !self.has_failing_member(one));
             let cells: Vec<&PlacedCell<'_>> = cells.collect();
             if !cells.is_empty() {
                 found.push((row, cells));
@@ -291,7 +292,7 @@ impl Watch<'_> {
         }
     }
 
-    /// Lists what keeps the newest source from being published.
+    /// Lists the reasons why the newest source is not published.
     fn source(&self) -> Vec<Attention> {
         let source = &self.inputs.source;
         let commit = source.commit.as_deref().unwrap_or_default();
@@ -328,7 +329,7 @@ impl Watch<'_> {
     }
 
     /// Reports whether an item about the cluster's member has the copy.
-    fn cannot_work(&self, one: &PlacedCell<'_>) -> bool {
+    fn has_failing_member(&self, one: &PlacedCell<'_>) -> bool {
         let lines = self.inputs.members.map(|members| members.summary.clusters());
         let line = lines.and_then(|lines| lines.get(&*one.pick.cluster));
         line.is_some_and(|line| line.state == MemberState::Failing.word())
@@ -375,12 +376,20 @@ fn cause_in_words(cause: &Cause) -> String {
     }
 }
 
-/// Encodes a name for the page's address; `/` stays.
-fn address(name: &str) -> String {
+/// Quotes a name for a shell, if the shell would read it as more than a name.
+pub(crate) fn shell_word(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._/".contains(c);
+    if name.chars().all(is_plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
+}
+
+/// Encodes a name for the page's address, as `encodeURIComponent` of its scripts does; `/` stays.
+pub(crate) fn address(name: &str) -> String {
     let byte = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
             char::from(byte).to_string()
         }
+        // The scripts' function leaves these as well.
+        b'!' | b'\'' | b'(' | b')' | b'*' => char::from(byte).to_string(),
         other => format!("%{other:02X}"),
     };
     name.bytes().map(byte).collect()

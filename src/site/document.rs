@@ -70,6 +70,7 @@ pub(crate) fn set_sentence(head: &mut Head) {
     (head.sentence, head.title) = (sentence, title);
 }
 
+/// Returns a number with its noun.
 fn counted_as(count: usize, noun: &str) -> String {
     if noun == "copy" && count != 1 { format!("{count} copies") } else { counted(count, noun) }
 }

@@ -10,10 +10,12 @@ use berth_base::model::{
 };
 use berth_engine::state::State;
 
+use crate::assets::ASSETS;
+use crate::attention;
 use crate::block::{Block, fnv1a};
 use crate::cell::CellState;
 use crate::document::set_sentence;
-use crate::form::{Attention, ChangesForm, Head, Names, PlacementDetails, Stamp, runs};
+use crate::form::{Attention, ChangesForm, FORMAT, Head, Names, PlacementDetails, Stamp, runs};
 use crate::inputs::{ChangeCounts, Links, Publication, Shown, SiteInputs, SourceProgress};
 use crate::publications;
 use crate::site::Site;
@@ -307,4 +309,22 @@ fn changes_that_are_not_known_are_not_none() {
     assert_eq!(publications::line(&unknown).changes, None);
     let none = Publication { changes: Some(ChangeCounts::default()), ..Publication::default() };
     assert_eq!(publications::line(&none).changes, Some(ChangesForm::default()));
+}
+
+#[test]
+fn scripts_read_the_format_that_is_written() {
+    let data = ASSETS.iter().find(|(path, _)| *path == "page/data.js").expect("a script").1;
+    assert!(data.contains(&format!("const FORMAT = {FORMAT};")));
+}
+
+#[test]
+fn names_are_encoded_as_the_scripts_do() {
+    // `encodeURIComponent` leaves A-Z a-z 0-9 - _ . ! ~ * \' ( ) as they are.
+    assert_eq!(attention::address("K/a-_.!~*'()/b c#?%ü"), "K/a-_.!~*'()/b%20c%23%3F%25%C3%BC");
+}
+
+#[test]
+fn a_command_to_paste_has_no_names_that_a_shell_runs() {
+    assert_eq!(attention::shell_word("Thing.example.com/shop/web-1_a"), "Thing.example.com/shop/web-1_a");
+    assert_eq!(attention::shell_word("a;b 'c"), "'a;b '\\''c'");
 }

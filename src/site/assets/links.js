@@ -33,6 +33,9 @@ function commitLink(id) {
   return head.links ? safeLink(fillTemplate(head.links.commit, { commit: id }), label) : h('code', { title: `git show ${id}` }, label);
 }
 
+/* Quotes a name for a shell, if the shell would read it as more than a name. */
+const shellWord = (name) => (/^[A-Za-z0-9._/-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`);
+
 const fillTemplate = (template, values) => template.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
 /* Only addresses of the web become links. */

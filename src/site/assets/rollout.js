@@ -43,7 +43,7 @@ function rolloutCall(details) {
   return h('div', { class: `call ${isHalted ? 's7' : 's3'}` }, h('p', {}, h('b', {}, details.reason || `${counted(waits, 'cluster')} to go`), names),
     details.next ? h('p', { class: 'muted' }, 'It goes on by itself at ', `${day(details.next)} ${clock(details.next)} UTC.`) : null, notes,
     isHalted ? h('p', { class: 'muted' }, `${counted(waits, 'cluster')} get nothing more. If the failed ones recover, it goes on by itself; newer inputs in the source replace it.`) : null,
-    isHalted ? toPaste(`berth rollout abort ${details.placement}`, muted('takes it back')) : null);
+    isHalted ? toPaste(`berth rollout abort ${shellWord(details.placement)}`, muted('takes it back')) : null);
 }
 
 function stagesList({ stages }) {
