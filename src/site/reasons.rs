@@ -3,7 +3,7 @@
 //! Clusters with equal labels, taints and facts get equal verdicts from most policies. Such policies are explained over
 //! one cluster of each class. A policy that ranks clusters, or reads their names, is explained over all of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use berth_base::model::placement::{Filter, Rule, Selection};
 use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Placement, Policy, Source};
@@ -41,6 +41,10 @@ pub(crate) struct Explanation {
 struct Classes<'s> {
     representatives: Vec<&'s str>,
     of: BTreeMap<&'s str, usize>,
+    /// The number of clusters in each class.
+    sizes: Vec<usize>,
+    /// The class of each column. `None` for a cluster that is not in the fleet.
+    of_column: Vec<Option<usize>>,
 }
 
 /// Explains every placement.
@@ -48,7 +52,7 @@ pub(crate) fn explain(inputs: &SiteInputs<'_>, columns: &Columns, rows: &[Row<'_
     let Some(fleet) = inputs.fleet else {
         return rows.iter().map(|row| Explanation::of_record(row.decision, columns)).collect();
     };
-    let classes = Classes::of(fleet, inputs);
+    let classes = Classes::of(fleet, inputs, columns);
     let by_class = |row: &&Row<'_>| {
         let placement = fleet.placements.get(&row.decision.key);
         placement.is_some_and(|placement| reads_no_names(placement)) && classes.are_uniform(row.decision)
@@ -94,18 +98,21 @@ fn reads_no_names(placement: &Placement) -> bool {
 }
 
 impl<'s> Classes<'s> {
-    fn of(fleet: &'s Fleet, inputs: &SiteInputs<'_>) -> Classes<'s> {
+    fn of(fleet: &'s Fleet, inputs: &SiteInputs<'_>, columns: &Columns) -> Classes<'s> {
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
-        let (mut representatives, mut of) = (Vec::new(), BTreeMap::new());
+        let (mut representatives, mut of, mut sizes) = (Vec::new(), BTreeMap::new(), Vec::new());
         for (name, cluster) in &fleet.clusters {
             let facts = inputs.state.facts.get(name).map(|facts| &**facts);
             let class = *known.entry(properties(cluster, facts)).or_insert(representatives.len());
             if class == representatives.len() {
                 representatives.push(name.as_str());
+                sizes.push(0);
             }
+            sizes[class] += 1;
             of.insert(name.as_str(), class);
         }
-        Classes { representatives, of }
+        let of_column = columns.names.iter().map(|name| of.get(name.as_str()).copied()).collect();
+        Classes { representatives, of, sizes, of_column }
     }
 
     /// Returns the fleet with one cluster of each class.
@@ -118,16 +125,11 @@ impl<'s> Classes<'s> {
 
     /// Reports whether a decision picks all clusters of a class or none. A pick that only stays makes a difference.
     fn are_uniform(&self, decision: &Decision) -> bool {
-        let mut seen: BTreeMap<usize, bool> = BTreeMap::new();
-        let picked: BTreeSet<&str> = decision.picked().map(|pick| &*pick.cluster).collect();
-        self.of.iter().all(|(name, class)| {
-            let is_picked = picked.contains(name);
-            *seen.entry(*class).or_insert(is_picked) == is_picked
-        })
-    }
-
-    fn representative(&self, cluster: &str) -> Option<&'s str> {
-        self.of.get(cluster).map(|class| self.representatives[*class])
+        let mut picked: BTreeMap<usize, usize> = BTreeMap::new();
+        for class in decision.picked().filter_map(|pick| self.of.get(&*pick.cluster)) {
+            *picked.entry(*class).or_default() += 1;
+        }
+        picked.iter().all(|(class, count)| self.sizes[*class] == *count)
     }
 }
 
@@ -155,30 +157,48 @@ struct Explaining<'c> {
 }
 
 impl Explaining<'_> {
+    /// Returns the line of each column's cluster, or of its class.
+    fn lines<'t>(&self, trace: &'t Trace) -> Vec<Option<&'t ClusterTrace>> {
+        let by_place = |place: &dyn Fn(&str) -> Option<usize>, count: usize| {
+            let mut lines: Vec<Option<&ClusterTrace>> = vec![None; count];
+            for line in &trace.clusters {
+                if let Some(index) = place(&line.cluster) {
+                    lines[index] = Some(line);
+                }
+            }
+            lines
+        };
+        match self.classes {
+            None => by_place(&|name| self.columns.of_cluster(name), self.columns.names.len()),
+            Some(classes) => {
+                let lines = by_place(&|name| classes.of.get(name).copied(), classes.sizes.len());
+                classes.of_column.iter().map(|class| class.and_then(|class| lines[class])).collect()
+            }
+        }
+    }
+
+    /// Returns the reason of each column's cluster, if it is picked.
+    fn picked(&self) -> Vec<Option<&str>> {
+        let mut picked = vec![None; self.columns.names.len()];
+        for pick in self.decision.picks.iter().filter(|pick| !pick.leaving) {
+            if let Some(column) = self.columns.of_cluster(&pick.cluster) {
+                picked[column] = Some(pick.reason.as_str());
+            }
+        }
+        picked
+    }
+
     fn explanation(&self, trace: &Trace) -> Explanation {
-        let lines: BTreeMap<&str, &ClusterTrace> =
-            trace.clusters.iter().map(|line| (line.cluster.as_str(), line)).collect();
-        let of_column: Vec<Option<&ClusterTrace>> = self
-            .columns
-            .names
-            .iter()
-            .map(|name| {
-                let traced = match self.classes {
-                    Some(classes) => classes.representative(name)?,
-                    None => name,
-                };
-                lines.get(traced).copied()
-            })
-            .collect();
-        let mut table = Reasons::default();
-        let reason_of = self.columns.names.iter().zip(&of_column).map(|(name, line)| {
-            let picked = self.decision.pick(name).filter(|pick| !pick.leaving);
-            let reason = picked.map(|pick| pick.reason.as_str()).or(line.map(|line| line.reason.as_str()));
-            table.index(reason.unwrap_or("the cluster is not in the inventory"))
+        let of_column = self.lines(trace);
+        let picked = self.picked();
+        let reasons = of_column.iter().zip(&picked).map(|(line, picked)| {
+            let reason = picked.or(line.map(|line| line.reason.as_str()));
+            reason.unwrap_or("the cluster is not in the inventory")
         });
-        let reason_of: Vec<u32> = reason_of.collect();
+        let mut table = Reasons::default();
+        let reason_of = table.indexes(reasons);
         let placement = self.fleet.placements.get(&self.decision.key).map(|placement| &**placement);
-        let funnel = funnel(&of_column, &reason_of, self.decision, placement, self.columns);
+        let funnel = funnel(&of_column, &reason_of, &picked, placement);
         let (scorers, scored) = scores(&of_column, self.decision);
         let rule = placement.map(rule_in_words).unwrap_or_default();
         Explanation { rule, funnel, reasons: table.texts, reason_of: runs(reason_of), scorers, scored }
@@ -189,14 +209,10 @@ impl Explanation {
     /// Explains a decision by its own record: the reasons of the picked clusters.
     fn of_record(decision: &Decision, columns: &Columns) -> Explanation {
         let mut table = Reasons::default();
-        let reason_of: Vec<u32> = columns
-            .names
-            .iter()
-            .map(|name| match decision.pick(name) {
-                Some(pick) => table.index(&pick.reason),
-                None => table.index("the placement does not pick it"),
-            })
-            .collect();
+        let reason = |name: &String| decision.pick(name).map(|pick| pick.reason.as_str());
+        let reasons =
+            columns.names.iter().map(|name| reason(name).unwrap_or("the placement does not pick it"));
+        let reason_of = table.indexes(reasons);
         Explanation { reasons: table.texts, reason_of: runs(reason_of), ..Explanation::default() }
     }
 }
@@ -209,6 +225,16 @@ struct Reasons {
 }
 
 impl Reasons {
+    /// Returns the index of each text. Neighbours are often equal.
+    fn indexes<'t>(&mut self, texts: impl Iterator<Item = &'t str>) -> Vec<u32> {
+        let mut last: Option<(&str, u32)> = None;
+        let index = |text| match last {
+            Some((known, index)) if known == text => index,
+            _ => last.insert((text, self.index(text))).1,
+        };
+        texts.map(index).collect()
+    }
+
     fn index(&mut self, text: &str) -> u32 {
         if let Some(index) = self.index.get(text) {
             return *index;
@@ -220,13 +246,12 @@ impl Reasons {
     }
 }
 
-/// Returns what each rule leaves of the fleet, in the order of the rules.
+/// Returns the number of clusters that each rule leaves, in the order of the rules.
 fn funnel(
     of_column: &[Option<&ClusterTrace>],
     reason_of: &[u32],
-    decision: &Decision,
+    picked: &[Option<&str>],
     placement: Option<&Placement>,
-    columns: &Columns,
 ) -> Vec<FunnelStep> {
     let is_rule = |step: &&Step| step.stage != Stage::Stay;
     let longest = of_column.iter().flatten().max_by_key(|line| line.steps.iter().filter(is_rule).count());
@@ -234,7 +259,7 @@ fn funnel(
     let mut dropped: Vec<BTreeMap<u32, usize>> = vec![BTreeMap::new(); rules.len() + 1];
     for (column, line) in of_column.iter().enumerate() {
         let Some(line) = line else { continue };
-        if decision.pick(&columns.names[column]).is_some_and(|pick| !pick.leaving) {
+        if picked[column].is_some() {
             continue;
         }
         let failed = line.steps.iter().filter(is_rule).position(|step| !step.passed);
