@@ -14,7 +14,8 @@ use serde_json::Value as Json;
 
 use crate::support::removals::report;
 use crate::support::rollouts::Rollouts;
-use crate::support::{Ran, Repo, cluster, config_map, namespace, run, small_fleet};
+use crate::support::{Ran, Repo, cluster, config_map, namespace, run, run_at, small_fleet};
+use berth_base::model::Timestamp;
 use berth_site::form::{ChangesForm, ClusterDetails, Head, Names, PlacementDetails, PublicationDetails};
 use berth_site::{Block, CellState};
 
@@ -108,7 +109,7 @@ fn publications_have_causes_with_places_and_consequences() {
     assert_eq!(first.consequences[0].places[0].placements, ["FederatedDeployment/shop/web"]);
     assert_eq!(publications["3"].held[0].placement, "FederatedDeployment/shop/web");
     let web = &page.placements()["FederatedDeployment/shop/web"];
-    let numbers: Vec<u64> = web.history.iter().map(|one| one.sequence).collect();
+    let numbers: Vec<u64> = web.history.iter().map(|line| line.sequence).collect();
     assert_eq!(numbers, [2, 1]);
     assert_eq!(web.overrides[0].after.as_deref(), Some("registry.example.com/web:1.5.0-rc1"));
     let clusters: BTreeMap<String, ClusterDetails> = page.blocks("c-");
@@ -122,7 +123,9 @@ fn numbers_equal_those_of_status() {
     let page = page(&fleet, &folder.path().join("page"), &[]);
     let status = run(&["status", "--repo", arg(&fleet), "-o", "json"]).expect(0).json();
     let workloads = status["fleet"]["workloads"].as_array().expect("workloads");
-    let count = |field: &str| workloads.iter().map(|one| one[field].as_u64().expect("a number")).sum::<u64>();
+    let count = |field: &str| {
+        workloads.iter().map(|workload| workload[field].as_u64().expect("a number")).sum::<u64>()
+    };
     let numbers = page.head.numbers;
     assert_eq!(numbers.copies as u64, count("placed"));
     // Every copy has one state; a placement without objects has cells that are published and nothing else.
@@ -136,7 +139,7 @@ fn numbers_equal_those_of_status() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|one| one["name"].as_str().unwrap())
+        .map(|cluster| cluster["name"].as_str().unwrap())
         .collect();
     assert_eq!(
         names.clusters.iter().map(String::as_str).collect::<BTreeSet<_>>(),
@@ -179,7 +182,7 @@ fn a_rollout_is_as_far_as_rollout_list_says() {
     let list = run(&["rollout", "list", "--repo", rollouts.repo.arg(), "-o", "json"]).expect(0).json();
     let placements = page.placements();
     let workloads = list["workloads"].as_array().expect("workloads");
-    assert_eq!(placements.values().filter(|one| one.rollout.is_some()).count(), workloads.len());
+    assert_eq!(placements.values().filter(|placement| placement.rollout.is_some()).count(), workloads.len());
     for workload in workloads {
         let [kind, namespace, name] =
             ["kind", "namespace", "name"].map(|part| workload[part].as_str().unwrap());
@@ -202,7 +205,7 @@ fn reasons_equal_those_of_explain() {
     for (id, placement) in page.placements() {
         let explained = run(&["explain", &id, "--repo", arg(&fleet), "-o", "json"]).json();
         let reasons: Vec<&str> =
-            spread(&placement.reason_of).map(|one| placement.reasons[one as usize].as_str()).collect();
+            spread(&placement.reason_of).map(|index| placement.reasons[index as usize].as_str()).collect();
         for cluster in explained["placements"][0]["clusters"].as_array().expect("clusters") {
             let column =
                 names.clusters.iter().position(|name| cluster["name"] == name.as_str()).expect("a cluster");
@@ -360,12 +363,59 @@ fn a_member_that_is_behind_is_on_its_way_and_problems_elsewhere_are_listed() {
         let tree = tree(cluster);
         report(&repo, cluster, 2, &format!("applied:\n  sequence: 2\n  tree: {tree}\n  objects: 2\n"));
     }
-    let behind = page(repo.path(), &out, &[]).head;
-    assert_eq!((behind.title.as_str(), behind.attention.len()), ("1 on its way", 0), "{old}");
+    // Soon after the publication, the member is on its way; later it counts as silent.
+    let published: i64 =
+        repo.git(&["log", "-1", "--format=%ct", "berth/rendered"]).parse().expect("a number");
+    let after = |seconds: i64| {
+        let moment = Timestamp::from_second(published + seconds).expect("a moment");
+        run_at(moment, &["site", "--repo", repo.arg(), "--out", arg(&out)]).expect(0);
+        Page::read(&out)
+    };
+    let behind = after(10);
+    assert_eq!((behind.head.title.as_str(), behind.head.attention.len()), ("1 on its way", 0), "{old}");
+    let state = |page: &Page| cells(page)[&("FederatedConfigMap/shop/web".to_owned(), "a".to_owned())];
+    assert_eq!(state(&behind), CellState::Progressing.number());
+    let silent = after(100);
+    assert_eq!(silent.head.attention[0].title, "The member of a is silent");
+    assert_eq!(state(&silent), CellState::Silent.number());
     let problem = "  problems: [{kind: Namespace, name: other, message: stuck}]\n";
     let applied = format!("applied:\n  sequence: 2\n  tree: {}\n  objects: 2\n{problem}", tree("a"));
     report(&repo, "a", 2, &applied);
     let elsewhere = page(repo.path(), &out, &[]).head;
     let item = &elsewhere.attention[0];
     assert_eq!((item.title.as_str(), item.text.as_str()), ("Problems in a", "Namespace other: stuck"));
+}
+
+#[test]
+fn members_that_are_silent_or_fail_have_cells_items_and_words_with_bounds() {
+    let repo = small_fleet();
+    repo.write("clusters/a.yaml", cluster("a", &[("env", "prod"), ("owner", "<i>ops</i>\u{202e}")]));
+    repo.commit("<script>alert(1)</script>\u{202e}");
+    repo.publish().expect(0);
+    let applied = |cluster: &str, more: &str| {
+        let tree = repo.git(&["rev-parse", &format!("berth/rendered:clusters/{cluster}")]);
+        format!("applied:\n  sequence: 1\n  tree: {tree}\n  objects: 2\n{more}")
+    };
+    let words = format!("<b>down</b>\u{202e}{}", "x".repeat(50_000));
+    let failing = format!("  failing: {{since: \"2026-01-01T00:00:00Z\", message: \"{words}\"}}\n");
+    report(&repo, "a", 1, &applied("a", ""));
+    report(&repo, "b", 1, &applied("b", &failing));
+    report(&repo, "c", 1, &format!("nextDue: \"2026-01-01T00:02:00Z\"\n{}", applied("c", "")));
+    let folder = tempfile::tempdir().expect("a folder");
+    let page = page(repo.path(), &folder.path().join("page"), &[]);
+    let cells = cells(&page);
+    let state = |cluster: &str| cells[&("FederatedConfigMap/shop/web".to_owned(), cluster.to_owned())];
+    let expected = [CellState::InSync, CellState::Failing, CellState::Silent].map(CellState::number);
+    assert_eq!(["a", "b", "c"].map(state), expected);
+    let titles: Vec<&str> = page.head.attention.iter().map(|item| item.title.as_str()).collect();
+    assert_eq!(titles, ["The member of b fails", "The member of c is silent"]);
+    assert_eq!(page.head.sentence, "2 things differ from what the source says.");
+    // Nobody's words are markup, turn the text, or make the page large.
+    let index = std::fs::read_to_string(page.folder.join("index.html")).expect("a page");
+    assert!(index.contains("&lt;b&gt;down&lt;/b&gt;\u{fffd}xxx"), "{index}");
+    assert!(!index.contains("<b>down") && !index.contains('\u{202e}'), "{index}");
+    let clusters: BTreeMap<String, ClusterDetails> = page.blocks("c-");
+    assert!(clusters["b"].words[0].len() < 1_000, "{}", clusters["b"].words[0].len());
+    assert_eq!(clusters["c"].state.as_deref(), Some("silent"));
+    assert!(page.words().len() < 50_000, "{}", page.words().len());
 }
