@@ -74,33 +74,34 @@ impl Watch<'_> {
 
     /// Lists the rollouts that go on only if somebody acts.
     fn stopped_rollouts(&self) -> Vec<Attention> {
-        let is_stopped = |one: &&RolloutProgress| {
-            matches!(one.state, RolloutState::Halted | RolloutState::Stuck | RolloutState::Faulty)
+        let is_stopped = |rollout: &&RolloutProgress| {
+            matches!(rollout.state, RolloutState::Halted | RolloutState::Stuck | RolloutState::Faulty)
         };
-        self.inputs.rollouts.iter().filter(is_stopped).map(|one| self.stopped_rollout(one)).collect()
+        self.inputs.rollouts.iter().filter(is_stopped).map(|rollout| self.stopped_rollout(rollout)).collect()
     }
 
-    fn stopped_rollout(&self, one: &RolloutProgress) -> Attention {
-        let name = one.key.full_name();
-        let release = one.release.unwrap_or_default();
-        let (reached, picked) = one.reached();
-        let failing = self.row(&one.key).map(|row| count(row, CellState::Failing)).unwrap_or_default();
-        let releases = self.inputs.state.releases.get(&one.key);
+    fn stopped_rollout(&self, rollout: &RolloutProgress) -> Attention {
+        let name = rollout.key.full_name();
+        let release = rollout.release.unwrap_or_default();
+        let (reached, picked) = rollout.reached();
+        let failing = self.row(&rollout.key).map(|row| count(row, CellState::Failing)).unwrap_or_default();
+        let releases = self.inputs.state.releases.get(&rollout.key);
         let halted = releases.and_then(|releases| releases.halted.as_ref());
         let waiting = picked - reached;
-        let keep = one.good.map_or_else(String::new, |good| format!(" and keep release {good}"));
-        let placement = self.inputs.fleet.and_then(|fleet| fleet.workloads.get(&one.key));
-        let is_halted = one.state == RolloutState::Halted;
+        let keep = rollout.good.map_or_else(String::new, |good| format!(" and keep release {good}"));
+        let placement = self.inputs.fleet.and_then(|fleet| fleet.workloads.get(&rollout.key));
+        let is_halted = rollout.state == RolloutState::Halted;
         Attention {
             state: if is_halted { CellState::Failing } else { CellState::Held }.number(),
-            title: format!("Release {release} of {name} is {}", one.state.word()),
-            text: one.reason.clone(),
-            since: halted.map(|halt| halt.since.as_second()).or(one.begun.map(Timestamp::as_second)),
+            title: format!("Release {release} of {name} is {}", rollout.state.word()),
+            text: rollout.reason.clone(),
+            since: halted.map(|halt| halt.since.as_second()).or(rollout.begun.map(Timestamp::as_second)),
             cells: failing,
-            to: format!("#/r/{}", rollouts::id(one)),
+            to: format!("#/r/{}", rollouts::id(rollout)),
             at: placement.map(|workload| place(&workload.origin)),
             then: Some(format!("{} wait{}{keep}", counted(waiting, "cluster"), third_person(waiting))),
-            remedy: is_halted.then(|| format!("berth rollout abort {}", shell_word(&self.grid.id(&one.key)))),
+            remedy: is_halted
+                .then(|| format!("berth rollout abort {}", shell_word(&self.grid.id(&rollout.key)))),
             ..Attention::default()
         }
     }
@@ -190,8 +191,9 @@ impl Watch<'_> {
     /// Lists the clusters with problems that no copy shows: objects outside of all placements.
     fn problems_elsewhere(&self, members: Members<'_>, lines: &[&ClusterLine]) -> Vec<Attention> {
         let cells = self.grid.rows.iter().flat_map(|row| &row.cells);
-        let shows = |one: &&PlacedCell<'_>| matches!(one.cell.state, CellState::Failing | CellState::Drifted);
-        let shown: BTreeSet<&str> = cells.filter(shows).map(|one| &*one.pick.cluster).collect();
+        let shows =
+            |placed: &&PlacedCell<'_>| matches!(placed.cell.state, CellState::Failing | CellState::Drifted);
+        let shown: BTreeSet<&str> = cells.filter(shows).map(|placed| &*placed.pick.cluster).collect();
         let mut alike: BTreeMap<String, Vec<&str>> = BTreeMap::new();
         for line in lines.iter().filter(|line| !shown.contains(line.name.as_str())) {
             let first = members.summary.problems_on(&line.name).first();
@@ -255,8 +257,10 @@ impl Watch<'_> {
         let mut found: Vec<(&Row<'_>, Vec<&PlacedCell<'_>>)> = Vec::new();
         let is_listed = |row: &Row<'_>| state == CellState::Failing && self.is_halted(&row.decision.key);
         for row in self.grid.rows.iter().filter(|row| !is_listed(row)) {
-            let cells =
-                row.cells.iter().filter(|one| one.cell.state == state && !self.has_failing_member(one));
+            let cells = row
+                .cells
+                .iter()
+                .filter(|placed| placed.cell.state == state && !self.has_failing_member(placed));
             let cells: Vec<&PlacedCell<'_>> = cells.collect();
             if !cells.is_empty() {
                 found.push((row, cells));
@@ -273,10 +277,10 @@ impl Watch<'_> {
     }
 
     fn copies_of(&self, row: &Row<'_>, cells: &[&PlacedCell<'_>], state: CellState) -> Attention {
-        let names: Vec<&str> = cells.iter().map(|one| &*one.pick.cluster).collect();
+        let names: Vec<&str> = cells.iter().map(|placed| &*placed.pick.cluster).collect();
         let mut words: BTreeMap<&str, usize> = BTreeMap::new();
-        for one in cells {
-            *words.entry(one.cell.words.as_str()).or_default() += 1;
+        for placed in cells {
+            *words.entry(placed.cell.words.as_str()).or_default() += 1;
         }
         let usual = words.iter().max_by_key(|(_, count)| **count).map(|(words, _)| *words);
         let place_of = self.inputs.fleet.and_then(|fleet| fleet.placements.get(&row.decision.key));
@@ -284,7 +288,7 @@ impl Watch<'_> {
             state: state.number(),
             title: format!("{} {} in {}", row.decision.key.full_name(), verb(state), self.describe(&names)),
             text: usual.unwrap_or_default().to_owned(),
-            since: cells.iter().filter_map(|one| one.cell.since).min().map(Timestamp::as_second),
+            since: cells.iter().filter_map(|placed| placed.cell.since).min().map(Timestamp::as_second),
             cells: cells.len(),
             to: format!("#/p/{}", address(&row.id)),
             at: place_of.map(|placement| place(&placement.origin)),
@@ -325,20 +329,20 @@ impl Watch<'_> {
 
     /// Reports whether an item about a halted rollout has the failing copies of a workload.
     fn is_halted(&self, key: &Key) -> bool {
-        self.inputs.rollout(key).is_some_and(|one| one.state == RolloutState::Halted)
+        self.inputs.rollout(key).is_some_and(|rollout| rollout.state == RolloutState::Halted)
     }
 
     /// Reports whether an item about the cluster's member has the copy.
-    fn has_failing_member(&self, one: &PlacedCell<'_>) -> bool {
+    fn has_failing_member(&self, placed: &PlacedCell<'_>) -> bool {
         let lines = self.inputs.members.map(|members| members.summary.clusters());
-        let line = lines.and_then(|lines| lines.get(&*one.pick.cluster));
+        let line = lines.and_then(|lines| lines.get(&*placed.pick.cluster));
         line.is_some_and(|line| line.state == MemberState::Failing.word())
     }
 
     fn cells_in(&self, clusters: &[&str], state: CellState) -> usize {
         let clusters: BTreeSet<&str> = clusters.iter().copied().collect();
         let cells = self.grid.rows.iter().flat_map(|row| &row.cells);
-        cells.filter(|one| one.cell.state == state && clusters.contains(&*one.pick.cluster)).count()
+        cells.filter(|placed| placed.cell.state == state && clusters.contains(&*placed.pick.cluster)).count()
     }
 }
 
@@ -357,7 +361,7 @@ fn others(rest: &[(&Row<'_>, Vec<&PlacedCell<'_>>)], state: CellState) -> Attent
 }
 
 fn count(row: &Row<'_>, state: CellState) -> usize {
-    row.cells.iter().filter(|one| one.cell.state == state).count()
+    row.cells.iter().filter(|placed| placed.cell.state == state).count()
 }
 
 fn verb(state: CellState) -> &'static str {

@@ -70,7 +70,7 @@ impl<'s> Grid<'s> {
     pub fn totals(&self) -> Vec<usize> {
         let mut totals = vec![0; CellState::ALL.len()];
         let cells = self.rows.iter().flat_map(|row| &row.cells);
-        cells.for_each(|one| totals[one.cell.state as usize] += 1);
+        cells.for_each(|placed| totals[placed.cell.state as usize] += 1);
         totals
     }
 }
@@ -78,8 +78,8 @@ impl<'s> Grid<'s> {
 /// Returns the decisions by namespace, name and kind.
 fn ordered(mut decisions: Vec<&Decision>) -> Vec<&Decision> {
     decisions.sort_by(|a, b| {
-        let order = |one: &Decision| {
-            let Key { kind, namespace, name, group } = &one.key;
+        let order = |decision: &Decision| {
+            let Key { kind, namespace, name, group } = &decision.key;
             [namespace.clone(), name.clone(), kind.clone(), group.clone()]
         };
         order(a).cmp(&order(b))
@@ -116,7 +116,7 @@ fn cells<'s>(
         Some(PlacedCell { column, pick, cell: Cell::of(pick, &known) })
     };
     let mut cells: Vec<PlacedCell<'s>> = decision.picks.iter().enumerate().filter_map(cell).collect();
-    cells.sort_by_key(|one| one.column);
+    cells.sort_by_key(|placed| placed.column);
     cells
 }
 

@@ -70,7 +70,7 @@ pub(crate) fn names(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Names {
     let changed_by =
         |row: &Row<'_>| last.get(&row.decision.key).map_or(0, |publication| publication.sequence);
     let rollout = |(index, row): (usize, &Row<'_>)| {
-        let rollout = inputs.rollout(&row.decision.key).filter(|one| rollouts::is_on_its_way(one))?;
+        let rollout = inputs.rollout(&row.decision.key).filter(|rollout| rollouts::is_on_its_way(rollout))?;
         Some((index, rollouts::id(rollout)))
     };
     Names {

@@ -119,7 +119,7 @@ pub struct Links {
 impl SiteInputs<'_> {
     /// Returns the rollout of a workload, if it goes in steps.
     pub(crate) fn rollout(&self, key: &Key) -> Option<&RolloutProgress> {
-        let index = self.rollouts.binary_search_by(|one| one.key.cmp(key)).ok()?;
+        let index = self.rollouts.binary_search_by(|rollout| rollout.key.cmp(key)).ok()?;
         self.rollouts.get(index)
     }
 

@@ -66,7 +66,7 @@ fn of_row(
         exceptions: exceptions(row, inputs),
         condition: condition
             .map(|condition| shortened(&format!("{}: {}", condition.reason, condition.message))),
-        history: history.iter().take(MOST_CHANGES).map(|one| change_line(one, key)).collect(),
+        history: history.iter().take(MOST_CHANGES).map(|publication| change_line(publication, key)).collect(),
     }
 }
 
@@ -102,7 +102,7 @@ fn exceptions(row: &Row<'_>, inputs: &SiteInputs<'_>) -> Vec<Exception> {
         clusters,
     };
     let mut all: Vec<Exception> = alike.into_iter().map(exception).collect();
-    all.sort_by_key(|one| std::cmp::Reverse(one.state));
+    all.sort_by_key(|exception| std::cmp::Reverse(exception.state));
     all
 }
 
@@ -155,7 +155,11 @@ fn moves(plan: &FoldedPlan, key: &Key) -> [usize; 3] {
 /// Finds the place of the first edit that changed a placement.
 fn edit(plan: &FoldedPlan, key: &Key) -> Option<Place> {
     let concerns = |section: &&Section| {
-        section.consequences.iter().flat_map(|one| &one.places).any(|(keys, _)| keys.contains(key))
+        section
+            .consequences
+            .iter()
+            .flat_map(|consequence| &consequence.places)
+            .any(|(keys, _)| keys.contains(key))
     };
     let mut causes = plan.sections.iter().filter(concerns).flat_map(|section| &section.causes);
     causes.find_map(|cause| cause.places.first()).map(place)
@@ -163,31 +167,31 @@ fn edit(plan: &FoldedPlan, key: &Key) -> Option<Place> {
 
 /// Returns a workload's overrides as they change its template. The values of Secrets are hidden.
 fn overrides(workload: &Workload) -> Vec<OverrideForm> {
-    let all = workload.overrides.iter().flat_map(|one| of_override(one, workload));
+    let all = workload.overrides.iter().flat_map(|change| of_override(change, workload));
     all.take(MOST_OVERRIDES).collect()
 }
 
-fn of_override(one: &Override, workload: &Workload) -> Vec<OverrideForm> {
-    let to = clusters_in_words(&one.clusters);
-    match &one.action {
+fn of_override(change: &Override, workload: &Workload) -> Vec<OverrideForm> {
+    let to = clusters_in_words(&change.clusters);
+    match &change.action {
         Action::Delete => vec![OverrideForm {
             to,
             path: "the whole object".to_owned(),
             before: None,
             after: None,
-            at: place(&one.origin),
+            at: place(&change.origin),
         }],
         Action::Patch(operations) => {
-            let form = |operation: &Operation| of_operation(&to, one, operation, workload);
+            let form = |operation: &Operation| of_operation(&to, change, operation, workload);
             operations.iter().map(form).collect()
         }
     }
 }
 
-fn of_operation(to: &str, one: &Override, operation: &Operation, workload: &Workload) -> OverrideForm {
-    let changed = || workload.templates.iter().filter(|template| one.concerns(&template.object.id));
+fn of_operation(to: &str, change: &Override, operation: &Operation, workload: &Workload) -> OverrideForm {
+    let changed = || workload.templates.iter().filter(|template| change.concerns(&template.object.id));
     // An override of an object without a template may still name a Secret.
-    let names_secret = one.objects.iter().flat_map(|objects| objects.iter()).any(|id| id.is_secret());
+    let names_secret = change.objects.iter().flat_map(|objects| objects.iter()).any(|id| id.is_secret());
     let is_secret = names_secret || changed().any(|template| template.object.id.is_secret());
     let shown = |value: &Json| if is_secret { HIDDEN.to_owned() } else { value_in_words(value) };
     let before = changed().find_map(|template| value_at(&template.object.content.to_json(), &operation.path));

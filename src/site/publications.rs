@@ -46,7 +46,11 @@ pub(crate) fn line(publication: &Publication) -> PublicationLine {
 
 /// Returns the details of all publications, by number.
 pub(crate) fn details(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> BTreeMap<u64, PublicationDetails> {
-    inputs.history.iter().map(|one| (one.sequence, of_publication(one, grid))).collect()
+    inputs
+        .history
+        .iter()
+        .map(|publication| (publication.sequence, of_publication(publication, grid)))
+        .collect()
 }
 
 fn of_publication(publication: &Publication, grid: &Grid<'_>) -> PublicationDetails {
@@ -82,7 +86,7 @@ fn sections(plan: &FoldedPlan, grid: &Grid<'_>) -> Vec<SectionForm> {
     let form = |section: &Section| SectionForm {
         causes: section.causes.iter().map(cause).collect(),
         how: section.how.and_then(words_of).map(str::to_owned),
-        consequences: section.consequences.iter().map(|one| consequence(one, grid)).collect(),
+        consequences: section.consequences.iter().map(|found| consequence(found, grid)).collect(),
         replicas: section.replicas.iter().map(replicas).collect(),
     };
     plan.sections.iter().map(form).collect()
@@ -92,21 +96,21 @@ fn cause(cause: &Cause) -> CauseForm {
     CauseForm { words: shortened(&cause.words), at: cause.places.first().map(place), changes: cause.changes }
 }
 
-fn consequence(one: &Consequence, grid: &Grid<'_>) -> ConsequenceForm {
-    let places = one.places.iter().map(|(keys, clusters)| PlacesForm {
+fn consequence(change: &Consequence, grid: &Grid<'_>) -> ConsequenceForm {
+    let places = change.places.iter().map(|(keys, clusters)| PlacesForm {
         placements: keys.iter().take(MOST_NAMES).map(|key| grid.id(key)).collect(),
         clusters: clusters.iter().take(MOST_NAMES).cloned().collect(),
         count: clusters.len(),
     });
-    let reasons = one.reasons.iter().take(MOST_REASONS).map(|(words, count)| (*count, shortened(words)));
+    let reasons = change.reasons.iter().take(MOST_REASONS).map(|(words, count)| (*count, shortened(words)));
     ConsequenceForm {
-        move_: move_word(one.move_).to_owned(),
-        held: one.is_held,
-        orphaning: one.is_orphaning,
+        move_: move_word(change.move_).to_owned(),
+        held: change.is_held,
+        orphaning: change.is_orphaning,
         places: places.collect(),
         reasons: reasons.collect(),
-        objects: [one.copies.removed, one.copies.changed, one.copies.added],
-        details: one.objects.iter().take(MOST_OBJECTS).map(object).collect(),
+        objects: [change.copies.removed, change.copies.changed, change.copies.added],
+        details: change.objects.iter().take(MOST_OBJECTS).map(object).collect(),
     }
 }
 

@@ -298,7 +298,7 @@ fn scores(of_column: &[Option<&ClusterTrace>], decision: &Decision) -> (Vec<Scor
         let scores = line.scores.iter().map(|part| part.score).collect();
         scored.push(ScoredCluster { cluster, rank, scores });
     }
-    scored.sort_by_key(|one| one.rank);
+    scored.sort_by_key(|cluster| cluster.rank);
     scored.truncate((decision.picks.len() + NEXT_IN_LINE).min(MOST_SCORED));
     (scorers, scored)
 }
@@ -307,7 +307,7 @@ fn scores(of_column: &[Option<&ClusterTrace>], decision: &Decision) -> (Vec<Scor
 fn rule_in_words(placement: &Placement) -> String {
     match &placement.source {
         Source::Follows(follow) => {
-            let names = follow.placements.iter().map(|one| one.describe());
+            let names = follow.placements.iter().map(|placement| placement.describe());
             format!("the clusters of {}", some_of(names, MOST_NAMED))
         }
         Source::Own(policy) => selection_in_words(policy),

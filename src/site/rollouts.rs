@@ -36,21 +36,22 @@ pub(crate) fn id(rollout: &RolloutProgress) -> String {
 
 /// Returns the rollouts that need somebody first, then the others by name.
 pub(crate) fn lines(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Vec<RollingLine> {
-    let mut shown: Vec<&RolloutProgress> = inputs.rollouts.iter().filter(|one| is_on_its_way(one)).collect();
-    shown.sort_by_key(|one| std::cmp::Reverse(one.state == RolloutState::Halted));
-    let line = |one: &&RolloutProgress| {
-        let (reached, picked) = one.reached();
+    let mut shown: Vec<&RolloutProgress> =
+        inputs.rollouts.iter().filter(|rollout| is_on_its_way(rollout)).collect();
+    shown.sort_by_key(|rollout| std::cmp::Reverse(rollout.state == RolloutState::Halted));
+    let line = |rollout: &&RolloutProgress| {
+        let (reached, picked) = rollout.reached();
         RollingLine {
-            id: id(one),
-            placement: grid.id(&one.key),
-            name: one.key.full_name(),
-            release: one.release,
-            state: one.state.word().to_owned(),
-            reason: shortened(&one.reason),
-            begun: one.begun.map(Timestamp::as_second),
+            id: id(rollout),
+            placement: grid.id(&rollout.key),
+            name: rollout.key.full_name(),
+            release: rollout.release,
+            state: rollout.state.word().to_owned(),
+            reason: shortened(&rollout.reason),
+            begun: rollout.begun.map(Timestamp::as_second),
             reached,
             picked,
-            stages: counts(one),
+            stages: counts(rollout),
         }
     };
     shown.iter().map(line).collect()
@@ -58,51 +59,53 @@ pub(crate) fn lines(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Vec<RollingLine
 
 /// Returns the details of each rollout that is not done, by the name of its block.
 pub(crate) fn details(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> BTreeMap<String, RolloutDetails> {
-    let shown = inputs.rollouts.iter().filter(|one| is_on_its_way(one));
-    shown.map(|one| (id(one), of_rollout(inputs, grid, one))).collect()
+    let shown = inputs.rollouts.iter().filter(|rollout| is_on_its_way(rollout));
+    shown.map(|rollout| (id(rollout), of_rollout(inputs, grid, rollout))).collect()
 }
 
-fn of_rollout(inputs: &SiteInputs<'_>, grid: &Grid<'_>, one: &RolloutProgress) -> RolloutDetails {
+fn of_rollout(inputs: &SiteInputs<'_>, grid: &Grid<'_>, rollout: &RolloutProgress) -> RolloutDetails {
     let fleet = inputs.fleet;
-    let at = fleet.and_then(|fleet| fleet.workloads.get(&one.key)).map(|workload| place(&workload.origin));
-    let decision = inputs.state.decisions.get(&one.key);
+    let at =
+        fleet.and_then(|fleet| fleet.workloads.get(&rollout.key)).map(|workload| place(&workload.origin));
+    let decision = inputs.state.decisions.get(&rollout.key);
     let file = || (decision.map(|decision| decision.source.clone()).unwrap_or_default(), 0);
-    let stage_of = stages_of(one);
-    let cluster =
-        |cluster: &RolloutClusterProgress| of_cluster(one, cluster, stage_of.get(cluster.cluster.as_str()));
+    let stage_of = stages_of(rollout);
+    let cluster = |cluster: &RolloutClusterProgress| {
+        of_cluster(rollout, cluster, stage_of.get(cluster.cluster.as_str()))
+    };
     RolloutDetails {
-        placement: grid.id(&one.key),
-        name: one.key.full_name(),
-        strategy: one.strategy.map(str::to_owned),
-        release: one.release,
-        last_good: one.good,
-        state: one.state.word().to_owned(),
-        reason: shortened(&one.reason),
-        notes: one.notes.iter().map(|note| shortened(note)).collect(),
-        begun: one.begun.map(Timestamp::as_second),
-        next: one.next.map(Timestamp::as_second),
+        placement: grid.id(&rollout.key),
+        name: rollout.key.full_name(),
+        strategy: rollout.strategy.map(str::to_owned),
+        release: rollout.release,
+        last_good: rollout.good,
+        state: rollout.state.word().to_owned(),
+        reason: shortened(&rollout.reason),
+        notes: rollout.notes.iter().map(|note| shortened(note)).collect(),
+        begun: rollout.begun.map(Timestamp::as_second),
+        next: rollout.next.map(Timestamp::as_second),
         at: at.unwrap_or_else(file),
-        stages: stages(one),
-        clusters: one.clusters.iter().map(cluster).collect(),
-        events: events(inputs, one),
+        stages: stages(rollout),
+        clusters: rollout.clusters.iter().map(cluster).collect(),
+        events: events(inputs, rollout),
     }
 }
 
 /// Returns the stage of each cluster, and its progress there.
-fn stages_of(one: &RolloutProgress) -> BTreeMap<&str, (usize, &StageCluster)> {
+fn stages_of(rollout: &RolloutProgress) -> BTreeMap<&str, (usize, &StageCluster)> {
     let mut found = BTreeMap::new();
-    for (index, stage) in one.stages.iter().enumerate() {
+    for (index, stage) in rollout.stages.iter().enumerate() {
         found.extend(stage.clusters.iter().map(|cluster| (cluster.name.as_str(), (index, cluster))));
     }
     found
 }
 
 fn of_cluster(
-    one: &RolloutProgress,
+    rollout: &RolloutProgress,
     cluster: &RolloutClusterProgress,
     stage: Option<&(usize, &StageCluster)>,
 ) -> RolloutClusterForm {
-    let verdict = verdict(one, cluster);
+    let verdict = verdict(rollout, cluster);
     let is_judged = matches!(verdict, "failed" | "succeeded");
     let reported = cluster.report.as_ref().and_then(|report| report.since).filter(|_| is_judged);
     let progress = stage.map(|(_, progress)| progress);
@@ -120,11 +123,11 @@ fn of_cluster(
 }
 
 /// Returns a cluster's part in the rollout in a word.
-fn verdict(one: &RolloutProgress, cluster: &RolloutClusterProgress) -> &'static str {
+fn verdict(rollout: &RolloutProgress, cluster: &RolloutClusterProgress) -> &'static str {
     if cluster.leaving {
         return "leaving";
     }
-    if cluster.release.is_none() || cluster.release != one.release {
+    if cluster.release.is_none() || cluster.release != rollout.release {
         return "waits";
     }
     match cluster.report.as_ref().map(|report| report.health) {
@@ -137,9 +140,9 @@ fn verdict(one: &RolloutProgress, cluster: &RolloutClusterProgress) -> &'static 
 }
 
 /// Returns the counts of each stage; a rollout without stages counts as one.
-fn counts(one: &RolloutProgress) -> Vec<StageCount> {
-    let stage_of = stages_of(one);
-    let mut counts: Vec<StageCount> = one
+fn counts(rollout: &RolloutProgress) -> Vec<StageCount> {
+    let stage_of = stages_of(rollout);
+    let mut counts: Vec<StageCount> = rollout
         .stages
         .iter()
         .map(|stage| StageCount { name: stage.name.clone(), ..StageCount::default() })
@@ -147,10 +150,10 @@ fn counts(one: &RolloutProgress) -> Vec<StageCount> {
     if counts.is_empty() {
         counts.push(StageCount::default());
     }
-    for cluster in one.clusters.iter().filter(|cluster| !cluster.leaving) {
+    for cluster in rollout.clusters.iter().filter(|cluster| !cluster.leaving) {
         let index = stage_of.get(cluster.cluster.as_str()).map_or(0, |(index, _)| *index);
         let Some(count) = counts.get_mut(index) else { continue };
-        let verdict = verdict(one, cluster);
+        let verdict = verdict(rollout, cluster);
         count.clusters += 1;
         count.assigned += usize::from(verdict != "waits");
         count.succeeded += usize::from(verdict == "succeeded");
@@ -159,7 +162,7 @@ fn counts(one: &RolloutProgress) -> Vec<StageCount> {
     counts
 }
 
-fn stages(one: &RolloutProgress) -> Vec<StageForm> {
+fn stages(rollout: &RolloutProgress) -> Vec<StageForm> {
     let form = |(count, stage): (StageCount, Option<&StageProgress>)| StageForm {
         name: count.name,
         clusters: count.clusters,
@@ -172,8 +175,8 @@ fn stages(one: &RolloutProgress) -> Vec<StageForm> {
         started: stage.and_then(|stage| stage.started).map(Timestamp::as_second),
         finished: stage.and_then(|stage| stage.finished).map(Timestamp::as_second),
     };
-    let stages = one.stages.iter().map(Some).chain(std::iter::repeat(None));
-    counts(one).into_iter().zip(stages).map(form).collect()
+    let stages = rollout.stages.iter().map(Some).chain(std::iter::repeat(None));
+    counts(rollout).into_iter().zip(stages).map(form).collect()
 }
 
 fn task(task: &StageTask) -> String {
@@ -184,11 +187,13 @@ fn task(task: &StageTask) -> String {
 }
 
 /// Returns the publications since the rollout began that changed its workload, the oldest first.
-fn events(inputs: &SiteInputs<'_>, one: &RolloutProgress) -> Vec<(u64, i64, String)> {
-    let begun = one.begun.map_or(0, Timestamp::as_second);
+fn events(inputs: &SiteInputs<'_>, rollout: &RolloutProgress) -> Vec<(u64, i64, String)> {
+    let begun = rollout.begun.map_or(0, Timestamp::as_second);
     let is_of = |publication: &&Publication| {
-        publication.published.as_second() >= begun && publication.touched.contains(&one.key)
+        publication.published.as_second() >= begun && publication.touched.contains(&rollout.key)
     };
-    let event = |one: &Publication| (one.sequence, one.published.as_second(), title(one));
+    let event = |publication: &Publication| {
+        (publication.sequence, publication.published.as_second(), title(publication))
+    };
     inputs.history.iter().rev().filter(is_of).map(event).collect()
 }

@@ -190,17 +190,17 @@ fn blocks_for(count: usize) -> u32 {
 /// Distributes details by the hashes of their names, so that a new name changes one block.
 fn by_hash<T: Serialize>(prefix: &str, count: u32, details: BTreeMap<String, T>) -> Vec<Block> {
     let mut blocks: Vec<BTreeMap<String, T>> = (0..count).map(|_| BTreeMap::new()).collect();
-    for (name, one) in details {
+    for (name, form) in details {
         let index = fnv1a(name.as_bytes()) % count;
-        blocks[index as usize].insert(name, one);
+        blocks[index as usize].insert(name, form);
     }
     blocks.iter().enumerate().map(|(index, block)| Block::of(format!("{prefix}-{index}"), block)).collect()
 }
 
 fn by_number<T: Serialize>(details: BTreeMap<u64, T>) -> Vec<Block> {
     let mut blocks: BTreeMap<u64, BTreeMap<u64, T>> = BTreeMap::new();
-    for (number, one) in details {
-        blocks.entry(number / PUBLICATIONS_IN_A_BLOCK).or_default().insert(number, one);
+    for (number, form) in details {
+        blocks.entry(number / PUBLICATIONS_IN_A_BLOCK).or_default().insert(number, form);
     }
     blocks.iter().map(|(index, block)| Block::of(format!("n-{index}"), block)).collect()
 }
@@ -224,11 +224,13 @@ fn map(rows: &[Row<'_>]) -> Vec<u8> {
 
 fn state_runs(row: &Row<'_>) -> Vec<(usize, usize, u8)> {
     let mut runs: Vec<(usize, usize, u8)> = Vec::new();
-    for one in &row.cells {
-        let state = one.cell.state.number();
+    for placed in &row.cells {
+        let state = placed.cell.state.number();
         match runs.last_mut() {
-            Some((start, length, last)) if *start + *length == one.column && *last == state => *length += 1,
-            _ => runs.push((one.column, 1, state)),
+            Some((start, length, last)) if *start + *length == placed.column && *last == state => {
+                *length += 1
+            }
+            _ => runs.push((placed.column, 1, state)),
         }
     }
     runs

@@ -218,8 +218,9 @@ fn a_head_tells_whether_its_page_is_whole_and_until_when_it_is_true() {
     assert!(Site::is_whole(&head, &bytes));
     let map = format!("data/map-0.{}.js", head.files["map-0"]);
     for path in ["page/map.js", &map] {
-        assert!(!Site::is_whole(&head, &|one| bytes(one).filter(|_| one != path)), "{path} is missing");
-        let cut = |one: &str| bytes(one).map(|bytes| if one == path { bytes[1..].to_vec() } else { bytes });
+        assert!(!Site::is_whole(&head, &|name| bytes(name).filter(|_| name != path)), "{path} is missing");
+        let cut =
+            |name: &str| bytes(name).map(|bytes| if name == path { bytes[1..].to_vec() } else { bytes });
         assert!(!Site::is_whole(&head, &cut), "{path} is damaged");
     }
     let stamp = Stamp { inputs: "a".to_owned(), until: Some(10) };
@@ -304,14 +305,6 @@ fn long_words_of_others_are_cut() {
 }
 
 #[test]
-fn changes_that_are_not_known_are_not_none() {
-    let unknown = Publication::default();
-    assert_eq!(publications::line(&unknown).changes, None);
-    let none = Publication { changes: Some(ChangeCounts::default()), ..Publication::default() };
-    assert_eq!(publications::line(&none).changes, Some(ChangesForm::default()));
-}
-
-#[test]
 fn scripts_read_the_format_that_is_written() {
     let data = ASSETS.iter().find(|(path, _)| *path == "page/data.js").expect("a script").1;
     assert!(data.contains(&format!("const FORMAT = {FORMAT};")));
@@ -327,4 +320,12 @@ fn names_are_encoded_as_the_scripts_do() {
 fn a_command_to_paste_has_no_names_that_a_shell_runs() {
     assert_eq!(attention::shell_word("Thing.example.com/shop/web-1_a"), "Thing.example.com/shop/web-1_a");
     assert_eq!(attention::shell_word("a;b 'c"), "'a;b '\\''c'");
+}
+
+#[test]
+fn changes_that_are_not_known_are_not_none() {
+    let unknown = Publication::default();
+    assert_eq!(publications::line(&unknown).changes, None);
+    let none = Publication { changes: Some(ChangeCounts::default()), ..Publication::default() };
+    assert_eq!(publications::line(&none).changes, Some(ChangesForm::default()));
 }

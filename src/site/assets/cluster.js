@@ -50,8 +50,8 @@ function otherCopies(copies) {
     if (!byNamespace.has(namespace)) byNamespace.set(namespace, []);
     byNamespace.get(namespace).push(copy);
   }
-  const one = ({ placement, state }) => h('li', {}, glyph(state, 12), ' ', link(toPlacement(fleet.ids[placement]), fleet.placements[placement]));
-  const group = ([namespace, list]) => h('details', { open: list.length <= 12 && rest.length < 60 }, h('summary', {}, namespace, h('span', { class: 'n' }, ` · ${list.length}`)), h('ul', { class: 'names' }, list.map(one)));
+  const item = ({ placement, state }) => h('li', {}, glyph(state, 12), ' ', link(toPlacement(fleet.ids[placement]), fleet.placements[placement]));
+  const group = ([namespace, list]) => h('details', { open: list.length <= 12 && rest.length < 60 }, h('summary', {}, namespace, h('span', { class: 'n' }, ` · ${list.length}`)), h('ul', { class: 'names' }, list.map(item)));
   const title = `${rest.length < copies.length ? 'The other ' : ''}${counted(rest.length, 'placement')} it has`;
   return [h('h2', { class: rest.length < copies.length ? 'later' : null }, title), [...byNamespace].map(group)];
 }

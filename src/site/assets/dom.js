@@ -16,7 +16,7 @@ function fill(element, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (value == null || value === false) continue;
     if (name === 'on') for (const [event, handler] of Object.entries(value)) element.addEventListener(event, handler);
-    else if (name === 'css') for (const [property, one] of Object.entries(value)) element.style.setProperty(property, one);
+    else if (name === 'css') for (const [property, setting] of Object.entries(value)) element.style.setProperty(property, setting);
     else element.setAttribute(name, value === true ? '' : String(value).replace(UNSAFE, '\ufffd'));
   }
   for (const child of children.flat(Infinity)) {
@@ -35,8 +35,8 @@ const button = (label, onClick, attributes = {}) => h('button', { class: 'btn', 
 const muted = (...children) => h('span', { class: 'muted' }, ...children);
 const flat = (children) => children.flat(Infinity).filter((child) => child != null && child !== false);
 
-/* Says a text to those who listen to the page. */
-function say(text) {
+/* Announces a text to screen readers. */
+function announce(text) {
   byId('live').textContent = text;
 }
 
@@ -86,7 +86,7 @@ function table(caption, columns, rows) {
 }
 
 const cell = (className, ...children) => h('td', { class: className }, ...children);
-const row = (...cells) => h('tr', { class: 'j' }, cells.map((one) => (one?.tagName === 'TD' ? one : h('td', {}, one))));
+const row = (...cells) => h('tr', { class: 'j' }, cells.map((child) => (child?.tagName === 'TD' ? child : h('td', {}, child))));
 
 /* The first rows of a table, and a button for the next ones. */
 function firstRows(items, count, form, noun, wrap) {
@@ -104,8 +104,8 @@ function firstRows(items, count, form, noun, wrap) {
 
 function copyButton(text) {
   return button('Copy', (event) => {
-    const refused = () => say('the browser does not let this page copy');
-    const copied = () => { event.target.textContent = 'Copied'; say('copied'); };
+    const refused = () => announce('the browser does not let this page copy');
+    const copied = () => { event.target.textContent = 'Copied'; announce('copied'); };
     if (navigator.clipboard) navigator.clipboard.writeText(text.replace(UNSAFE, '\ufffd').replace(/[\n\t]/g, ' ')).then(copied, refused);
     else refused();
   });

@@ -41,8 +41,8 @@ function stageStrip(stages) {
     const scale = clusters > 24 ? 24 / clusters : 1, share = (count) => (count ? Math.max(1, Math.round(count * scale)) : 0);
     const parts = [['ok', share(succeeded)], ['fail', share(failed)], ['prog', share(assigned - succeeded - failed)]];
     const rest = Math.max(0, share(clusters) - sum(parts.map(([, count]) => count)));
-    const one = ([name, count]) => Array.from({ length: count }, () => h('i', { class: name }));
-    return [index ? h('i', { class: 'gap' }) : null, [...parts, ['', rest]].map(one)];
+    const squares = ([name, count]) => Array.from({ length: count }, () => h('i', { class: name }));
+    return [index ? h('i', { class: 'gap' }) : null, [...parts, ['', rest]].map(squares)];
   });
   return h('span', { class: 'bar', 'aria-hidden': 'true' }, blocks);
 }
@@ -61,9 +61,9 @@ function rollingSection() {
   return h('section', {}, h('h2', {}, 'Rolling out'), h('ul', { class: 'roll' }, head.rolling.slice(0, 4).map(rollingLine), all));
 }
 
-function publicationItem(one) {
-  const held = one.held ? h('span', {}, ' · ', glyph(HELD, 12), ' held') : null;
-  return h('li', {}, link(toPublication(one.sequence), h('span', {}, one.title), h('span', { class: 'muted nw' }, ago(one.published)), muted(`${one.sequence} `, changedObjects(one) || !one.changes ? changeCounts(one) : 'changed no object', held)));
+function publicationItem(publication) {
+  const held = publication.held ? h('span', {}, ' · ', glyph(HELD, 12), ' held') : null;
+  return h('li', {}, link(toPublication(publication.sequence), h('span', {}, publication.title), h('span', { class: 'muted nw' }, ago(publication.published)), muted(`${publication.sequence} `, changedObjects(publication) || !publication.changes ? changeCounts(publication) : 'changed no object', held)));
 }
 
 function lastPublications() {
@@ -122,7 +122,7 @@ function mapTools(map) {
     states.hidden = map.mode !== 'health';
     legend.hidden = !states.hidden;
     legend.replaceChildren(...flat(modeLegend(map.mode)));
-    for (const one of tools.querySelectorAll('button')) if (one.isPressed) one.setAttribute('aria-pressed', one.isPressed());
+    for (const tool of tools.querySelectorAll('button')) if (tool.isPressed) tool.setAttribute('aria-pressed', tool.isPressed());
   }
   for (const chip of chips) chip.addEventListener('click', () => change({ is: map.is === chip.state ? -1 : chip.state }));
   map.onZoom = update;
@@ -137,8 +137,8 @@ function stateChip(map, state) {
 }
 
 function choice(label, values, words, current, choose) {
-  const one = (value) => Object.assign(h('button', { type: 'button', title: value, on: { click: () => choose(value) } }, words(value)), { isPressed: () => current() === value });
-  return h('div', { class: 'seg', role: 'group', 'aria-label': label }, h('span', {}, label), values.map(one));
+  const option = (value) => Object.assign(h('button', { type: 'button', title: value, on: { click: () => choose(value) } }, words(value)), { isPressed: () => current() === value });
+  return h('div', { class: 'seg', role: 'group', 'aria-label': label }, h('span', {}, label), values.map(option));
 }
 
 function modeLegend(mode) {
@@ -160,13 +160,13 @@ function reset(map, update) {
   update();
   map.layout();
   if (map.mode === 'wave') loadWaves(map);
-  say(`${counted(map.rowCount, 'placement')} and ${counted(map.columnCount, 'cluster')} shown`);
+  announce(`${counted(map.rowCount, 'placement')} and ${counted(map.columnCount, 'cluster')} shown`);
 }
 
 async function loadWaves(map) {
   const waves = new Map();
   try {
-    for (const [placement, id] of fleet.rollouts) waves.set(placement, new Map((await rolloutDetails(id)).clusters.map((one) => [one.cluster, one])));
+    for (const [placement, id] of fleet.rollouts) waves.set(placement, new Map((await rolloutDetails(id)).clusters.map((cluster) => [cluster.cluster, cluster])));
   } catch (fault) { map.reading.replaceChildren(fault.message); return; }
   map.waves = waves;
   map.drawSoon();

@@ -65,7 +65,7 @@ function smallestGroup(clusters) {
   for (const key of head.keys) {
     const { values, of } = fleet.labels[key], value = of[clusters[0]];
     if (!values[value] || !clusters.every((cluster) => of[cluster] === value)) continue;
-    const size = of.reduce((count, one) => count + (one === value), 0);
+    const size = of.reduce((count, other) => count + (other === value), 0);
     if (!best || size < best.size) best = { size, name: `${shortKey(key)}=${values[value]}` };
   }
   return best;

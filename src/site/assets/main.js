@@ -30,7 +30,7 @@ async function route({ moved }) {
 }
 
 function moveInList(step) {
-  const links = [...mainPart().querySelectorAll('.items strong a, tr.j')].map((one) => (one.tagName === 'TR' ? one.querySelector('a') : one)).filter(Boolean);
+  const links = [...mainPart().querySelectorAll('.items strong a, tr.j')].map((element) => (element.tagName === 'TR' ? element.querySelector('a') : element)).filter(Boolean);
   (links[links.indexOf(document.activeElement) + step] ?? links[0])?.focus();
 }
 

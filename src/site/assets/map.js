@@ -27,8 +27,8 @@ class FleetMap {
   listen() {
     const on = (event, handler, options) => this.box.addEventListener(event, handler, options);
     on('scroll', () => this.drawSoon(), { passive: true });
-    on('mousemove', (event) => { const at = this.hit(event); if (at) { this.hovered = at; this.drawSoon(); this.tell(at); } });
-    on('mouseleave', () => { this.hovered = null; this.drawSoon(); if (this.cursor) this.tell(this.cursor); });
+    on('mousemove', (event) => { const at = this.hit(event); if (at) { this.hovered = at; this.drawSoon(); this.describe(at); } });
+    on('mouseleave', () => { this.hovered = null; this.drawSoon(); if (this.cursor) this.describe(this.cursor); });
     on('click', (event) => { const at = this.hit(event); if (at) { if (at.row >= 0 && at.column >= 0) this.cursor = at; this.open(at); } });
     on('keydown', (event) => this.key(event));
     new ResizeObserver(() => { if (this.box.clientWidth !== this.laidOutWidth) this.layout(); }).observe(this.box);
@@ -41,8 +41,8 @@ class FleetMap {
     const label = fleet.label(this.by);
     const group = (values, other, of, members) => {
       const groups = values.map((value, key) => ({ key, label: value || other, ids: [] }));
-      for (const one of members) groups[of[one]].ids.push(one);
-      return groups.filter((one) => one.ids.length);
+      for (const candidate of members) groups[of[candidate]].ids.push(candidate);
+      return groups.filter((candidate) => candidate.ids.length);
     };
     this.columnGroups = group(label.values, 'none', label.of, columns);
     this.rowGroups = group(fleet.namespaces, 'cluster-wide', fleet.namespaceOf, rows);
@@ -192,13 +192,13 @@ class FleetMap {
     return -1;
   }
 
-  /* What is at a point of the screen. */
+  /* Returns the row, the column and the group at a point of the screen. */
   hit(event) {
     const bounds = this.canvas.getBoundingClientRect(), px = event.clientX - bounds.left, py = event.clientY - bounds.top;
     const x = px - this.left - (this.narrow ? 10 : 0) + this.box.scrollLeft, y = py - this.top + this.box.scrollTop;
     const row = py < this.top ? -1 : this.rowUnits.findIndex((unit) => y >= unit.y && y < unit.y + unit.height);
     const column = px < this.left ? -1 : this.columnUnits.findIndex((unit) => x >= unit.x && x < unit.x + unit.width);
-    const group = py < this.top ? this.columnGroups.find((one) => x >= one.x && x < one.x + one.width) : null;
+    const group = py < this.top ? this.columnGroups.find((candidate) => x >= candidate.x && x < candidate.x + candidate.width) : null;
     return row < 0 && column < 0 && !group ? null : { row, column, group, isTop: py < 23 };
   }
 
@@ -212,7 +212,7 @@ class FleetMap {
     if (unit && (unit.isTitle || at.column < 0)) { this.toggle('Rows', unit.group); return; }
     if (unit && column && !(unit.isOne && column.isOne)) { this.openGroups(unit, column); return; }
     this.drawSoon();
-    this.tell(at, { now: true });
+    this.describe(at, { now: true });
   }
 
   openPart(unit, column) {
@@ -220,7 +220,7 @@ class FleetMap {
     this.openRows = new Set([unit.group]);
     this.openColumns = new Set([column.group]);
     this.layout();
-    const of = (units, id) => units.findIndex((one) => one.isOne && one.ids[0] === id);
+    const of = (units, id) => units.findIndex((candidate) => candidate.isOne && candidate.ids[0] === id);
     this.stand(of(this.rowUnits, unit.ids[0]), of(this.columnUnits, column.ids[0]));
     this.box.focus();
     this.onZoom?.();
@@ -229,15 +229,15 @@ class FleetMap {
   /* Opens the groups of a cell, and stands on what is worst in them. */
   openGroups(unit, column) {
     if (!unit.isOne) this.toggle('Rows', unit.group, true);
-    const group = this.columnGroups.find((one) => one.key === column.group);
+    const group = this.columnGroups.find((candidate) => candidate.key === column.group);
     if (!column.isOne && group.ids.length <= MOST_OPENED) this.toggle('Columns', column.group, true);
     let best = null, top = -1;
-    this.rowUnits.forEach((one, index) => {
-      if (one.group !== unit.group || !one.ids.length) return;
-      const counts = this.counts(one);
+    this.rowUnits.forEach((candidate, index) => {
+      if (candidate.group !== unit.group || !candidate.ids.length) return;
+      const counts = this.counts(candidate);
       this.columnUnits.forEach((other, place) => { if (other.group === column.group && this.worst(counts, place) > top) { top = this.worst(counts, place); best = [index, place]; } });
     });
-    if (best) { this.stand(...best); this.tell(this.cursor, { now: true, aloud: true }); this.draw(); }
+    if (best) { this.stand(...best); this.describe(this.cursor, { now: true, aloud: true }); this.draw(); }
   }
 
   toggle(axis, key, onlyOpen = false) {
@@ -251,7 +251,7 @@ class FleetMap {
   }
 
   reveal(group) {
-    const unit = this.rowUnits.find((one) => one.group === group);
+    const unit = this.rowUnits.find((candidate) => candidate.group === group);
     if (unit && (unit.y < this.box.scrollTop || unit.y > this.box.scrollTop + this.viewHeight - 120)) this.box.scrollTop = Math.max(0, unit.y - 30);
   }
 
@@ -271,7 +271,7 @@ class FleetMap {
     this.bad ??= this.cellsNotInOrder();
     const count = this.bad.length, { row, column } = this.cursor ?? {};
     if (!count) return false;
-    const at = this.bad.findIndex((one) => one.row === row && one.column === column);
+    const at = this.bad.findIndex((candidate) => candidate.row === row && candidate.column === column);
     const found = this.bad[at < 0 ? (step > 0 ? 0 : count - 1) : (at + step + count) % count];
     this.stand(found.row, found.column);
     return true;
@@ -296,7 +296,7 @@ class FleetMap {
       ArrowLeft: () => this.stand(row, Math.max(0, column - 1)), ArrowRight: () => this.stand(row, Math.min(last, column + 1)),
       Home: () => this.stand(row, 0), End: () => this.stand(row, last),
       PageUp: () => this.stand(this.rowFrom(row, -20), column), PageDown: () => this.stand(this.rowFrom(row, 20), column),
-      n: () => this.next(1) || say('every cell here is in order'), N: () => this.next(-1) || say('every cell here is in order'),
+      n: () => this.next(1) || announce('every cell here is in order'), N: () => this.next(-1) || announce('every cell here is in order'),
       Enter: () => this.open({ ...this.cursor }), '+': () => this.open({ ...this.cursor }),
       '-': () => this.rowUnits[row] && this.toggle('Rows', this.rowUnits[row].group),
     };
@@ -306,7 +306,7 @@ class FleetMap {
     event.stopPropagation();
     moves[event.key]();
     this.drawSoon();
-    this.tell(this.cursor, { now: event.key === 'Enter', aloud: true });
+    this.describe(this.cursor, { now: event.key === 'Enter', aloud: true });
   }
 
   /* The row some steps away; titles of groups have no cells. */
@@ -317,44 +317,44 @@ class FleetMap {
     return this.rowUnits[found]?.ids.length ? found : row;
   }
 
-  /* Tells in one line above the map what a cell is. */
-  tell(at, { now = false, aloud = false } = {}) {
+  /* Describes a cell in the line above the map. */
+  describe(at, { now = false, aloud = false } = {}) {
     const unit = this.rowUnits[at.row], column = this.columnUnits[at.column];
     clearTimeout(this.timer);
     const ticket = (this.ticket = {});
-    if (!unit?.ids.length || !column) { if (column?.isOne && !unit) this.tellCluster(column); return; }
+    if (!unit?.ids.length || !column) { if (column?.isOne && !unit) this.describeCluster(column); return; }
     const counts = this.counts(unit);
-    if (unit.isOne && column.isOne) this.tellCopy(unit.ids[0], column.ids[0], this.worst(counts, at.column), { ticket, now, aloud });
-    else this.tellGroup(unit, column, counts.slice(at.column * STATE_COUNT, (at.column + 1) * STATE_COUNT), aloud);
+    if (unit.isOne && column.isOne) this.describeCopy(unit.ids[0], column.ids[0], this.worst(counts, at.column), { ticket, now, aloud });
+    else this.describeGroup(unit, column, counts.slice(at.column * STATE_COUNT, (at.column + 1) * STATE_COUNT), aloud);
   }
 
-  tellCluster(column) {
+  describeCluster(column) {
     const cluster = column.ids[0], labels = fleet.labelsOf(cluster).map(([key, value]) => `${shortKey(key)}=${value}`);
     this.reading.replaceChildren(glyph(fleet.clusterStates[cluster]), h('span', {}, h('b', {}, clusterLink(column.label))), h('span', { class: 'why' }, labels.join(' · ')));
   }
 
-  tellCopy(placement, cluster, state, { ticket, now, aloud }) {
+  describeCopy(placement, cluster, state, { ticket, now, aloud }) {
     const id = fleet.ids[placement], name = fleet.clusters[cluster], word = state < 0 ? 'not here' : STATES[state];
     const why = h('span', { class: 'why' });
     this.reading.replaceChildren(...flat([state < 0 ? null : glyph(state), h('span', {}, h('b', {}, placementLink(id)), ' in ', h('b', {}, clusterLink(name)), `: ${word}`), why]));
     const spoken = `${shortName(id)} in ${name}: ${word}`;
-    if (aloud) say(spoken);
+    if (aloud) announce(spoken);
     const explain = () => copyReason(id, cluster, state).then((words) => {
       if (ticket !== this.ticket) return;
       why.replaceChildren(...flat(words));
-      if (aloud) say(`${spoken}. ${why.textContent}`);
+      if (aloud) announce(`${spoken}. ${why.textContent}`);
     }, () => {});
     this.timer = setTimeout(explain, now || aloud ? 0 : 90);
   }
 
-  tellGroup(unit, column, counts, aloud) {
-    const group = this.columnGroups.find((one) => one.key === column.group);
+  describeGroup(unit, column, counts, aloud) {
+    const group = this.columnGroups.find((candidate) => candidate.key === column.group);
     const more = (name, ids) => `${name} and ${number(ids.length - 1)} more`;
     const rowName = unit.isOne ? fleet.names[unit.ids[0]] : this.isWhole ? more(fleet.names[unit.ids[0]], unit.ids) : `${unit.label} (${counted(unit.ids.length, 'placement')})`;
     const columnName = column.isOne ? column.label : this.isWhole ? more(fleet.clusters[column.ids[0]], column.ids) : `${group.label} (${counted(column.ids.length, 'cluster')})`;
     const parts = WORST_FIRST.filter((state) => counts[state]);
     this.reading.replaceChildren(...flat([h('span', {}, h('b', {}, rowName), ' in ', h('b', {}, columnName)), parts.map((state) => h('span', {}, glyph(state), ` ${number(counts[state])} ${STATES[state]}`)), parts.length ? null : h('span', { class: 'why' }, 'nothing placed here')]));
-    if (aloud) say(`${rowName} in ${columnName}: ${parts.map((state) => `${counts[state]} ${STATES[state]}`).join(', ') || 'nothing placed'}`);
+    if (aloud) announce(`${rowName} in ${columnName}: ${parts.map((state) => `${counts[state]} ${STATES[state]}`).join(', ') || 'nothing placed'}`);
   }
 }
 
@@ -362,7 +362,7 @@ class FleetMap {
 async function copyReason(id, cluster, state) {
   const details = await placementDetails(id), reason = details.reasons[spread(details.reasonOf, fleet.clusters.length)[cluster]];
   if (state < 0) return [reason, ' · ', placeLink(details.at)];
-  const exception = details.exceptions.find((one) => one.state === state && positions(one.clusters).includes(cluster));
+  const exception = details.exceptions.find((candidate) => candidate.state === state && positions(candidate.clusters).includes(cluster));
   const last = details.history[0];
   const since = exception?.since ? [' · since ', when(exception.since)] : last ? [' · as of ', publicationLink(last.sequence), ', ', when(last.published)] : '';
   return [exception?.words || reason, since, exception?.release ? ` · release ${exception.release}` : ''];

@@ -35,7 +35,7 @@ function placementHead({ id, details, copies, placement }) {
     details.condition ? h('p', { class: 'sub' }, details.condition) : null);
 }
 
-/* What the first view says about the placement. */
+/* The items of the first view about the placement. */
 function placementAttention(id) {
   const items = head.attention.filter((item) => item.to === toPlacement(id));
   return items.map((item) => h('div', { class: `call s${item.state}` }, h('p', {}, h('b', {}, glyph(item.state), ' ', item.title), item.text ? `: ${item.text}` : ''),
@@ -44,7 +44,7 @@ function placementAttention(id) {
 
 function placementRollout({ rollout }) {
   if (!rollout?.id) return null;
-  const isHalted = rollout.state === 'halted', line = head.rolling.find((one) => one.id === rollout.id);
+  const isHalted = rollout.state === 'halted', line = head.rolling.find((entry) => entry.id === rollout.id);
   return h('div', { class: `call ${isHalted ? 's7' : 's3'}` },
     h('p', {}, h('b', {}, link(toRollout(rollout.id), `Release ${rollout.release ?? ''} is ${rollout.state}`)), rollout.reason ? `: ${rollout.reason}` : '', `. ${number(rollout.reached)} of ${counted(rollout.picked, 'cluster')} have it.`),
     line ? h('p', {}, stageStrip(line.stages)) : null);
@@ -81,7 +81,7 @@ function namesList(clusters) {
 }
 
 function rankedTable(context) {
-  const { details, copies, exceptionOf } = context, scores = new Map(details.scored.map((one) => [one.cluster, one]));
+  const { details, copies, exceptionOf } = context, scores = new Map(details.scored.map((entry) => [entry.cluster, entry]));
   const ordered = [...copies].sort((a, b) => b.state - a.state || (scores.get(a.cluster)?.rank ?? 0) - (scores.get(b.cluster)?.rank ?? 0));
   const line = ({ cluster, state }) => {
     const exception = exceptionOf.get(cluster), score = scores.get(cluster);
@@ -96,10 +96,10 @@ const totalScore = (details, { scores }) => sum(scores.map((score, index) => sco
 /* A bar of the parts of a score. Each part is measured from the lowest one of its scorer, since scores may be negative. */
 function scoreBar(details, score) {
   if (!score) return '';
-  const weighted = (one) => one.scores.map((part, index) => part * details.scorers[index].weight);
-  const lowest = details.scorers.map((_, index) => Math.min(...details.scored.map((one) => weighted(one)[index])));
-  const above = (one) => weighted(one).map((part, index) => part - lowest[index]);
-  const most = Math.max(1, ...details.scored.map((one) => sum(above(one))));
+  const weighted = (entry) => entry.scores.map((part, index) => part * details.scorers[index].weight);
+  const lowest = details.scorers.map((_, index) => Math.min(...details.scored.map((entry) => weighted(entry)[index])));
+  const above = (entry) => weighted(entry).map((part, index) => part - lowest[index]);
+  const most = Math.max(1, ...details.scored.map((entry) => sum(above(entry))));
   const parts = above(score).map((part) => h('i', { css: { width: `${part / most * 100}%` } }));
   const words = details.scorers.map((scorer, index) => `${scorer.name} ${score.scores[index]} × ${scorer.weight}`).join(' + ');
   return h('span', { class: 'nw', title: words }, h('span', { class: 'score', css: { width: '120px' } }, parts), ` ${totalScore(details, score)}`);
@@ -147,22 +147,22 @@ function askWhy(context) {
 
 function reasonIn({ placement, details, reasonOf }, cluster) {
   if (cluster == null) return null;
-  const state = fleet.state(placement, cluster), score = details.scored.find((one) => one.cluster === cluster), name = clusterLink(fleet.clusters[cluster]);
+  const state = fleet.state(placement, cluster), score = details.scored.find((entry) => entry.cluster === cluster), name = clusterLink(fleet.clusters[cluster]);
   const start = state < 0 ? h('b', {}, 'Not in ', name, ': ') : h('b', {}, glyph(state), ' In ', name, ': ');
   return [start, details.reasons[reasonOf[cluster]], '. ', score ? [`Rank ${score.rank}, score `, scoreBar(details, score), '. '] : null, 'The rule is at ', placeLink(details.at), '.'];
 }
 
 function overridesSection({ overrides, at }) {
-  const one = ({ to, path, before, after, at: place }) => h('div', { class: 'over' }, h('p', {}, h('b', {}, to), ' ', h('span', { class: 'muted m' }, breakable(path)), ' ', placeLink(place)),
+  const entry = ({ to, path, before, after, at: place }) => h('div', { class: 'over' }, h('p', {}, h('b', {}, to), ' ', h('span', { class: 'muted m' }, breakable(path)), ' ', placeLink(place)),
     h('div', { class: 'diff' }, before == null ? null : h('del', {}, before), after == null ? null : h('ins', {}, after)));
   const none = at && head.hasSource ? 'None: every cluster has the template as it is.' : 'Not known without the source.';
-  return h('section', { class: 'later' }, h('h2', {}, 'Overrides'), overrides.length ? overrides.map(one) : h('p', { class: 'muted' }, none));
+  return h('section', { class: 'later' }, h('h2', {}, 'Overrides'), overrides.length ? overrides.map(entry) : h('p', { class: 'muted' }, none));
 }
 
 function historySection({ id, details }) {
   const signs = [['minus', '−'], ['tilde', '~'], ['plus', '+']];
   const moves = (counts) => (counts ?? []).map((count, index) => (count ? h('span', { class: signs[index][0] }, `${signs[index][1]}${number(count)} `) : null));
-  const line = (one) => row(cell('num', link(toPublication(one.sequence), one.sequence)), when(one.published), one.title, cell('n num', moves(one.moves)), one.at ? placeLink(one.at, one.source) : commitLink(one.source));
+  const line = (entry) => row(cell('num', link(toPublication(entry.sequence), entry.sequence)), when(entry.published), entry.title, cell('n num', moves(entry.moves)), entry.at ? placeLink(entry.at, entry.source) : commitLink(entry.source));
   const rows = details.history.map(line);
   return h('section', {}, h('h2', {}, 'History'), rows.length ? table(`Publications that changed ${shortName(id)}`, ['number', 'when', 'what', '>clusters', 'edit'], rows) : h('p', { class: 'muted' }, `Nothing changed it since number ${head.from}.`));
 }

@@ -7,8 +7,8 @@ function publicationsPage() {
     more.remove();
     const earlier = [];
     for (let block = Math.floor((oldest - 1) / head.blocks.publications); block >= Math.floor(head.from / head.blocks.publications); block--) {
-      const all = Object.values(await form(`n-${block}`)).filter((one) => one.sequence < oldest);
-      earlier.push(...all.sort((a, b) => b.sequence - a.sequence).map((one) => ({ ...one, held: one.held.length })));
+      const all = Object.values(await form(`n-${block}`)).filter((publication) => publication.sequence < oldest);
+      earlier.push(...all.sort((a, b) => b.sequence - a.sequence).map((publication) => ({ ...publication, held: publication.held.length })));
     }
     shown.replaceChildren(publicationsTable([...head.publications, ...earlier]));
   });
@@ -17,35 +17,35 @@ function publicationsPage() {
 
 function publicationsTable(all) {
   const most = Math.max(1, ...all.map(changedObjects));
-  const line = (one) => row(cell('num', link(toPublication(one.sequence), one.sequence)), when(one.published), [one.title, ' ', one.held ? h('span', { class: 'nw' }, glyph(HELD, 13), ' held') : null],
-    cell('n num', changeCounts(one)), h('span', { class: 'score', css: { width: '90px' } }, h('i', { css: { width: `${changedObjects(one) / most * 100}%` } })), cell('n', one.changes ? number(one.changes.clusters) : ''), commitLink(one.source));
+  const line = (publication) => row(cell('num', link(toPublication(publication.sequence), publication.sequence)), when(publication.published), [publication.title, ' ', publication.held ? h('span', { class: 'nw' }, glyph(HELD, 13), ' held') : null],
+    cell('n num', changeCounts(publication)), h('span', { class: 'score', css: { width: '90px' } }, h('i', { css: { width: `${changedObjects(publication) / most * 100}%` } })), cell('n', publication.changes ? number(publication.changes.clusters) : ''), commitLink(publication.source));
   return table('Publications, newest first', ['number', 'when', 'what', '>objects', 'size', '>clusters', 'source'], all.map(line));
 }
 
 async function publicationPage(sequence) {
   await loadFleet();
-  let one = null;
-  try { one = await publicationDetails(sequence); } catch { /* told below */ }
-  if (!one) { notFound('publication', sequence); return; }
-  const placements = touchedPlacements(one), map = placements.length && placements.length < 40 ? new FleetMap({ rows: placements }) : null;
+  let publication = null;
+  try { publication = await publicationDetails(sequence); } catch { /* The view shows it below. */ }
+  if (!publication) { notFound('publication', sequence); return; }
+  const placements = touchedPlacements(publication), map = placements.length && placements.length < 40 ? new FleetMap({ rows: placements }) : null;
   view = map;
   map?.reading.append(muted('How what it touched is now.'));
-  show(`number ${sequence}`, h('div', { class: 'page' }, publicationHead(one), one.held.map(heldCall),
-    h('div', { class: 'cols' }, one.sections ? causesSection(one) : messageSection(one), recordSection(one)),
+  show(`number ${sequence}`, h('div', { class: 'page' }, publicationHead(publication), publication.held.map(heldCall),
+    h('div', { class: 'cols' }, publication.sections ? causesSection(publication) : messageSection(publication), recordSection(publication)),
     map ? h('section', { class: 'mapbox', 'aria-label': 'What it touched, as it is now' }, map.reading, map.box) : null));
   map?.layout();
 }
 
-function touchedPlacements(one) {
-  const ids = (one.sections ?? []).flatMap((section) => section.consequences).flatMap((consequence) => consequence.places).flatMap((place) => place.placements);
-  return [...new Set([...ids, ...one.held.map((held) => held.placement)])].map((id) => fleet.placementOf.get(id)).filter((placement) => placement != null);
+function touchedPlacements(publication) {
+  const ids = (publication.sections ?? []).flatMap((section) => section.consequences).flatMap((consequence) => consequence.places).flatMap((place) => place.placements);
+  return [...new Set([...ids, ...publication.held.map((held) => held.placement)])].map((id) => fleet.placementOf.get(id)).filter((placement) => placement != null);
 }
 
-function publicationHead(one) {
-  const { sequence, changes } = one, { removed, changed, added, clusters } = changes ?? {}, parts = [removed ? `${counted(removed, 'object')} removed` : '', changed ? `${number(changed)} changed` : '', added ? `${number(added)} added` : ''].filter(Boolean);
+function publicationHead(publication) {
+  const { sequence, changes } = publication, { removed, changed, added, clusters } = changes ?? {}, parts = [removed ? `${counted(removed, 'object')} removed` : '', changed ? `${number(changed)} changed` : '', added ? `${number(added)} added` : ''].filter(Boolean);
   const neighbours = [sequence > head.from ? link(toPublication(sequence - 1), `‹ ${sequence - 1}`) : '', ' ', sequence < head.shown.sequence ? link(toPublication(sequence + 1), `${sequence + 1} ›`) : ''];
-  return h('div', { class: 'head' }, h('p', { class: 'crumb' }, link('#/pubs', 'Publications'), ' › ', neighbours), h('h1', {}, `Number ${sequence}: ${one.title}`),
-    h('p', { class: 'sub' }, parts.length ? `${parts.join(', ')} in ${counted(clusters, 'cluster')}. ` : changes ? 'No object changed. ' : 'Its changes are not known in this clone. ', 'Published ', when(one.published), ' as ', commitLink(one.commit), one.source ? [' from source ', commitLink(one.source)] : '', '.'));
+  return h('div', { class: 'head' }, h('p', { class: 'crumb' }, link('#/pubs', 'Publications'), ' › ', neighbours), h('h1', {}, `Number ${sequence}: ${publication.title}`),
+    h('p', { class: 'sub' }, parts.length ? `${parts.join(', ')} in ${counted(clusters, 'cluster')}. ` : changes ? 'No object changed. ' : 'Its changes are not known in this clone. ', 'Published ', when(publication.published), ' as ', commitLink(publication.commit), publication.source ? [' from source ', commitLink(publication.source)] : '', '.'));
 }
 
 function heldCall({ placement, approval }) {
@@ -54,13 +54,13 @@ function heldCall({ placement, approval }) {
 }
 
 const HARM = { leaves: 0, changes: 2, joins: 3 };
-const harm = (section) => Math.min(9, ...section.consequences.map((one) => HARM[one.move] - (one.held ? .5 : 0)));
+const harm = (section) => Math.min(9, ...section.consequences.map((consequence) => HARM[consequence.move] - (consequence.held ? .5 : 0)));
 
-function causesSection(one) {
-  const sections = [...one.sections].sort((a, b) => harm(a) - harm(b));
-  const part = (section) => h('div', { class: 'cause' }, h('div', {}, section.causes.length ? section.causes.map((cause) => causeWords(cause, one.source)) : muted('the cause is not known'), section.how ? muted(section.how) : null),
+function causesSection(publication) {
+  const sections = [...publication.sections].sort((a, b) => harm(a) - harm(b));
+  const part = (section) => h('div', { class: 'cause' }, h('div', {}, section.causes.length ? section.causes.map((cause) => causeWords(cause, publication.source)) : muted('the cause is not known'), section.how ? muted(section.how) : null),
     h('ul', { class: 'cons' }, section.consequences.map(consequenceItem), section.replicas.map((words) => h('li', {}, h('span', { class: 'sg tilde' }, '~'), h('p', {}, words)))));
-  const idle = one.idle.length ? [h('h3', { class: 'later' }, 'Edits that changed no cluster'), one.idle.slice(0, 20).map((cause) => causeWords(cause, one.source))] : null;
+  const idle = publication.idle.length ? [h('h3', { class: 'later' }, 'Edits that changed no cluster'), publication.idle.slice(0, 20).map((cause) => causeWords(cause, publication.source))] : null;
   return h('section', {}, h('h2', {}, 'Cause and consequence, removals first'), sections.map(part), sections.length ? null : h('p', { class: 'muted' }, 'Decided again, with the same result.'), idle);
 }
 
@@ -68,14 +68,14 @@ function causeWords({ words, at, changes }, source) {
   return h('div', { class: 'why' }, at ? h('p', {}, placeLink(at, source), changes > 1 ? muted(` and ${changes - 1} more like it`) : '') : null, h('p', { class: 'm' }, breakable(words)));
 }
 
-function consequenceItem(one) {
-  const [tone, sign] = MOVES[one.move], verb = { leaves: 'leaves', changes: 'changes in', joins: 'joins' }[one.move];
-  const count = sum(one.objects), reasons = one.reasons.filter(([, words]) => words);
+function consequenceItem(consequence) {
+  const [tone, sign] = MOVES[consequence.move], verb = { leaves: 'leaves', changes: 'changes in', joins: 'joins' }[consequence.move];
+  const count = sum(consequence.objects), reasons = consequence.reasons.filter(([, words]) => words);
   const place = ({ placements, clusters, count: all }) => h('p', {}, placements.slice(0, 6).map((id, index) => [index ? ', ' : '', placementLink(id)]), placements.length > 6 ? ` and ${number(placements.length - 6)} more` : '', ` ${verb} `, placeWords(clusters, all));
-  return h('li', {}, h('span', { class: `sg ${tone}`, 'aria-hidden': 'true' }, one.held ? glyph(HELD) : sign), h('div', {},
-    one.held ? h('p', {}, 'held:') : null, one.places.map(place),
-    count ? h('p', { class: 'muted' }, counted(count, 'object'), one.orphaning ? ', which the clusters keep' : '') : null,
-    reasons.map(([clusters, words]) => h('p', { class: 'muted' }, reasons.length > 1 ? `${number(clusters)}: ${words}` : words)), one.details.map(objectDetail)));
+  return h('li', {}, h('span', { class: `sg ${tone}`, 'aria-hidden': 'true' }, consequence.held ? glyph(HELD) : sign), h('div', {},
+    consequence.held ? h('p', {}, 'held:') : null, consequence.places.map(place),
+    count ? h('p', { class: 'muted' }, counted(count, 'object'), consequence.orphaning ? ', which the clusters keep' : '') : null,
+    reasons.map(([clusters, words]) => h('p', { class: 'muted' }, reasons.length > 1 ? `${number(clusters)}: ${words}` : words)), consequence.details.map(objectDetail)));
 }
 
 /* The clusters of a change; the list of a block may have only the first ones. */
@@ -90,13 +90,13 @@ function objectDetail({ change, name, fields }) {
 }
 
 /* Without traced causes: what its commit says. */
-function messageSection(one) {
-  return h('section', {}, h('h2', {}, 'What it changed'), h('pre', {}, one.message), one.sequence > 1 ? toPaste(`berth diff ${one.sequence - 1}..${one.sequence}`, muted('shows causes and consequences')) : null);
+function messageSection(publication) {
+  return h('section', {}, h('h2', {}, 'What it changed'), h('pre', {}, publication.message), publication.sequence > 1 ? toPaste(`berth diff ${publication.sequence - 1}..${publication.sequence}`, muted('shows causes and consequences')) : null);
 }
 
-function recordSection(one) {
+function recordSection(publication) {
   const pair = (name, ...value) => [h('dt', {}, name), h('dd', {}, ...value)];
-  return h('section', { class: 'card' }, h('h2', {}, 'Record'), h('dl', { class: 'kv' }, one.digest ? pair('digest', h('span', { class: 'm' }, one.digest)) : null, one.parent ? pair('parent', commitLink(one.parent)) : null,
-    one.rollback ? pair('goes back to', commitLink(one.rollback)) : null, pair('approvals used', one.approvals.length ? one.approvals.map((approval) => h('p', { class: 'm' }, approval)) : 'none'),
-    one.sequence > 1 ? pair('repeat', h('code', {}, `berth diff ${one.sequence - 1}..${one.sequence}`)) : null, pair('prove', h('code', {}, `berth verify ${one.commit.slice(0, 12)}`))));
+  return h('section', { class: 'card' }, h('h2', {}, 'Record'), h('dl', { class: 'kv' }, publication.digest ? pair('digest', h('span', { class: 'm' }, publication.digest)) : null, publication.parent ? pair('parent', commitLink(publication.parent)) : null,
+    publication.rollback ? pair('goes back to', commitLink(publication.rollback)) : null, pair('approvals used', publication.approvals.length ? publication.approvals.map((approval) => h('p', { class: 'm' }, approval)) : 'none'),
+    publication.sequence > 1 ? pair('repeat', h('code', {}, `berth diff ${publication.sequence - 1}..${publication.sequence}`)) : null, pair('prove', h('code', {}, `berth verify ${publication.commit.slice(0, 12)}`))));
 }

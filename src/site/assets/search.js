@@ -12,7 +12,7 @@ function openSearch() {
   const go = (index) => { if (items[index]) { palette.close(); location.hash = items[index].to; } };
   const choose = (index) => {
     chosen = index;
-    [...list.children].forEach((one, at) => one.setAttribute('aria-selected', at === chosen));
+    [...list.children].forEach((entry, at) => entry.setAttribute('aria-selected', at === chosen));
     list.children[chosen]?.scrollIntoView({ block: 'nearest' });
     if (items.length) input.setAttribute('aria-activedescendant', `hit-${chosen}`); else input.removeAttribute('aria-activedescendant');
   };
@@ -53,7 +53,7 @@ const stateItem = (state) => ({ kind: 'map', name: `is:${STATES[state]}`, state,
 
 function firstResults() {
   const views = [['Fleet', '#/', 'g f'], ['Rollouts', '#/rollouts', 'g r'], ['Publications', '#/pubs', 'g p']].map(([name, to, more]) => ({ kind: 'view', name, to, more }));
-  const rolling = head.rolling.slice(0, 3).map((one) => ({ kind: 'rollout', name: `${one.name} release ${one.release ?? ''}`, to: toRollout(one.id) }));
+  const rolling = head.rolling.slice(0, 3).map((entry) => ({ kind: 'rollout', name: `${entry.name} release ${entry.release ?? ''}`, to: toRollout(entry.id) }));
   return [...views, ...WORST_FIRST.filter((state) => !isInOrder(state) && head.totals[state]).map(stateItem), ...rolling];
 }
 
@@ -71,8 +71,8 @@ function labelResults(query) {
   if (value === undefined) return [];
   return head.keys.filter((key) => key === name || shortKey(key) === name).flatMap((key) => {
     const { values, of } = fleet.labels[key];
-    const found = values.map((one, index) => [one, index]).filter(([one]) => one && one.toLowerCase().startsWith(value)).slice(0, MOST_HITS);
-    return found.map(([one, index]) => ({ kind: 'label', name: `${shortKey(key)}=${one}`, more: counted(of.reduce((count, each) => count + (each === index), 0), 'cluster'), to: `#/?by=${encodeURIComponent(key)}` }));
+    const found = values.map((entry, index) => [entry, index]).filter(([entry]) => entry && entry.toLowerCase().startsWith(value)).slice(0, MOST_HITS);
+    return found.map(([entry, index]) => ({ kind: 'label', name: `${shortKey(key)}=${entry}`, more: counted(of.reduce((count, each) => count + (each === index), 0), 'cluster'), to: `#/?by=${encodeURIComponent(key)}` }));
   });
 }
 

@@ -42,7 +42,7 @@ pub struct StageForm {
     /// The clusters that may be under way at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_a_time: Option<usize>,
-    /// What is waited for before and after it, in words.
+    /// The tasks before and after it, in words.
     pub before: Vec<String>,
     pub after: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -96,7 +96,7 @@ impl Gathered {
         let (commit, source) = (current.commit.to_string(), current.trailers.source.map(|id| id.to_string()));
         let published = Timestamp::from_second(current.seconds).unwrap_or_default();
         let newest = self.history.first();
-        let subject = newest.and_then(|one| one.subject.clone()).unwrap_or_default();
+        let subject = newest.and_then(|publication| publication.subject.clone()).unwrap_or_default();
         Site::of(&SiteInputs {
             name: &self.name,
             shown: Shown {

@@ -35,8 +35,8 @@ pub(super) fn read(
     let commits = published(repo, current, args.history.saturating_add(1))?;
     let owners = Owners::of(current);
     let mut history = Vec::new();
-    for (index, one) in commits.iter().take(args.history).enumerate() {
-        history.push(publication(repo, one, commits.get(index + 1), &owners)?);
+    for (index, commit) in commits.iter().take(args.history).enumerate() {
+        history.push(publication(repo, commit, commits.get(index + 1), &owners)?);
     }
     let branch = &located.state.refs.rendered;
     for (publication, explained) in
