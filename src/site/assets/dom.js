@@ -9,6 +9,9 @@ const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 /* Control characters, and those that change the direction of a text. */
 const UNSAFE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 
+/* Replaces these characters in a text. */
+const harmless = (text) => String(text).replace(UNSAFE, '\ufffd');
+
 const byId = (id) => document.getElementById(id);
 const mainPart = () => byId('main');
 
@@ -17,11 +20,11 @@ function fill(element, attributes, children) {
     if (value == null || value === false) continue;
     if (name === 'on') for (const [event, handler] of Object.entries(value)) element.addEventListener(event, handler);
     else if (name === 'css') for (const [property, setting] of Object.entries(value)) element.style.setProperty(property, setting);
-    else element.setAttribute(name, value === true ? '' : String(value).replace(UNSAFE, '\ufffd'));
+    else element.setAttribute(name, value === true ? '' : harmless(value));
   }
   for (const child of children.flat(Infinity)) {
     if (child == null || child === false) continue;
-    element.append(child.nodeType ? child : String(child).replace(UNSAFE, '\ufffd'));
+    element.append(child.nodeType ? child : harmless(child));
   }
   return element;
 }
@@ -37,11 +40,11 @@ const flat = (children) => children.flat(Infinity).filter((child) => child != nu
 
 /* Announces a text to screen readers. */
 function announce(text) {
-  byId('live').textContent = text;
+  byId('live').textContent = harmless(text);
 }
 
 function show(title, ...children) {
-  document.title = `${title} · ${head.fleet}`.replace(UNSAFE, '\ufffd');
+  document.title = harmless(`${title} · ${head.fleet}`);
   mainPart().replaceChildren(...flat(children));
 }
 
@@ -106,7 +109,7 @@ function copyButton(text) {
   return button('Copy', (event) => {
     const refused = () => announce('the browser does not let this page copy');
     const copied = () => { event.target.textContent = 'Copied'; announce('copied'); };
-    if (navigator.clipboard) navigator.clipboard.writeText(text.replace(UNSAFE, '\ufffd').replace(/[\n\t]/g, ' ')).then(copied, refused);
+    if (navigator.clipboard) navigator.clipboard.writeText(harmless(text).replace(/[\n\t]/g, ' ')).then(copied, refused);
     else refused();
   });
 }

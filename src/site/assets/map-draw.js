@@ -31,8 +31,9 @@ Object.assign(FleetMap.prototype, {
   text(words, x, y, { colour = ink().text, weight = 400, size = 12 } = {}) {
     this.pen.font = `${weight} ${size}px ${ink().font}`;
     this.pen.fillStyle = colour;
-    this.pen.fillText(words, x, y);
-    return this.pen.measureText(words).width;
+    const shown = harmless(words);
+    this.pen.fillText(shown, x, y);
+    return this.pen.measureText(shown).width;
   },
 
   /* The row and column to set off: under the pointer, else under the cursor. */
@@ -179,14 +180,14 @@ Object.assign(FleetMap.prototype, {
     pen.font = `${isLoud || isLit ? 600 : 400} ${this.isUpright ? 13 : Math.min(11, unit.width - (unit.width < 12 ? 1 : 0))}px ${colours.font}`;
     const middle = x + unit.width / 2;
     if (this.isUpright) {
-      const label = unit.label.length > 10 ? `${unit.label.slice(0, 9)}…` : unit.label;
+      const label = harmless(unit.label.length > 10 ? `${unit.label.slice(0, 9)}…` : unit.label);
       pen.textAlign = 'center'; pen.fillText(label, middle, this.top - 8); pen.textAlign = 'left';
       return;
     }
     pen.save();
     pen.translate(middle, this.top - 5);
     pen.rotate(-Math.PI / 2);
-    pen.fillText(unit.label.length > 18 ? `${unit.label.slice(0, 17)}…` : unit.label, 0, 0);
+    pen.fillText(harmless(unit.label.length > 18 ? `${unit.label.slice(0, 17)}…` : unit.label), 0, 0);
     pen.restore();
   },
 
