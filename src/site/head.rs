@@ -91,11 +91,12 @@ pub(crate) fn names(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Names {
 /// give an equal moment, whenever the page is made.
 fn as_of(inputs: &SiteInputs<'_>) -> i64 {
     let published = [inputs.shown.moment, inputs.shown.published].map(Timestamp::as_second);
-    let members = inputs.members.into_iter();
+    let (members, now) = (inputs.members.into_iter(), inputs.now.as_second());
     let of_member = |members: Members<'_>| {
         let statuses =
             members.lines.iter().filter_map(|line| Some((line, members.statuses.get(&line.name)?)));
-        statuses.filter_map(|(line, status)| known_since(line, status)).max()
+        // A member's clock may be wrong.
+        statuses.filter_map(|(line, status)| known_since(line, status)).max().map(|moment| moment.min(now))
     };
     members.filter_map(of_member).chain(published).max().unwrap_or_default()
 }

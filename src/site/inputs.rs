@@ -18,6 +18,8 @@ pub struct SiteInputs<'s> {
     pub name: &'s str,
     /// The publication that the page shows.
     pub shown: Shown<'s>,
+    /// The moment for which members were judged. The page does not show it.
+    pub now: Timestamp,
     pub state: &'s State,
     /// The fleet behind the state. `None` if its source is not known.
     pub fleet: Option<&'s Fleet>,

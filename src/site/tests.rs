@@ -88,6 +88,7 @@ impl World {
                 moment,
                 published: moment,
             },
+            now: moment,
             state: &self.state,
             fleet: Some(&self.fleet),
             members: None,

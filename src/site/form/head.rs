@@ -15,7 +15,7 @@ pub struct Head {
     /// The sentence that the page begins with, and the title of the first view.
     pub sentence: String,
     pub title: String,
-    /// The moment of the newest information, in seconds.
+    /// The moment of the newest information, in seconds. Reports from the future count as those of now.
     pub as_of: i64,
     /// Members' reports were read. Otherwise states are those of the record alone.
     pub has_reports: bool,

@@ -24,6 +24,7 @@ use berth_site::{Site, SiteInputs};
 /// The inputs of a page.
 pub(super) struct Gathered {
     name: String,
+    now: Timestamp,
     current: CurrentState,
     fleet: Option<Shared<Fleet>>,
     members: Option<GatheredMembers>,
@@ -79,6 +80,7 @@ impl Gathered {
         let stamp = Stamp { inputs: inputs_digest, until: until.map(Timestamp::as_second) };
         Ok(Gathered {
             stamp,
+            now,
             name: name(args, located, &current),
             fleet: inputs.as_ref().map(PassInputs::fleet),
             members,
@@ -107,6 +109,7 @@ impl Gathered {
                 moment: current.trailers.now.unwrap_or(published),
                 published,
             },
+            now: self.now,
             state: &current.state,
             fleet: self.fleet.as_deref(),
             members: self.members.as_ref().map(GatheredMembers::view),
