@@ -117,6 +117,7 @@ fn numbers(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Numbers {
         placements: grid.rows.len(),
         copies: with_objects.map(|row| row.cells.len()).sum(),
         silent: silent.count(),
+        rolling: inputs.rollouts.iter().filter(|rollout| rollouts::is_on_its_way(rollout)).count(),
         oldest_report: lines.iter().filter_map(|line| line.reported).min().map(Timestamp::as_second),
     }
 }

@@ -21,6 +21,9 @@ use crate::publications::title;
 /// The length of the hash in the name of a rollout's block, in bytes.
 const ID_BYTES: usize = 8;
 
+/// The number of rollouts in the head.
+const MOST_LINES: usize = 300;
+
 /// Reports whether a rollout is shown by itself.
 pub(crate) fn is_on_its_way(rollout: &RolloutProgress) -> bool {
     rollout.state != RolloutState::Done
@@ -54,7 +57,7 @@ pub(crate) fn lines(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> Vec<RollingLine
             stages: counts(rollout),
         }
     };
-    shown.iter().map(line).collect()
+    shown.iter().take(MOST_LINES).map(line).collect()
 }
 
 /// Returns the details of each rollout that is not done, by the name of its block.

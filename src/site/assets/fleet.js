@@ -57,7 +57,7 @@ function rollingLine(rolling) {
 
 function rollingSection() {
   if (!head.rolling.length) return null;
-  const all = head.rolling.length > 4 ? h('li', {}, link('#/rollouts', `all ${head.rolling.length}`)) : null;
+  const all = head.rolling.length > 4 ? h('li', {}, link('#/rollouts', `all ${number(head.numbers.rolling)}`)) : null;
   return h('section', {}, h('h2', {}, 'Rolling out'), h('ul', { class: 'roll' }, head.rolling.slice(0, 4).map(rollingLine), all));
 }
 

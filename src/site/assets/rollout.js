@@ -11,16 +11,15 @@ const rolloutState = (state) => (state === 'halted' ? stateWords(FAILING, state)
 
 function rolloutsPage() {
   const line = (entry) => row(link(toRollout(entry.id), entry.name), cell('n', entry.release ?? ''), rolloutState(entry.state), h('div', { class: 'strip' }, stageStrip(entry.stages)), cell('n', `${number(entry.reached)} of ${number(entry.picked)}`), entry.begun ? when(entry.begun) : '', entry.reason);
-  const rows = head.rolling.map(line);
-  show('Rollouts', h('div', { class: 'page' }, h('h1', {}, rows.length ? `${counted(rows.length, 'release')} on the way` : 'No release is on its way.'),
-    rows.length ? table('Rollouts', ['workload', '>release', 'state', 'stages', '>reached', 'begun', 'reason'], rows) : h('p', { class: 'muted' }, 'Every workload has one release in all of its clusters.')));
+  const rows = head.rolling.map(line), more = head.numbers.rolling - rows.length;
+  show('Rollouts', h('div', { class: 'page' }, h('h1', {}, rows.length ? `${counted(head.numbers.rolling, 'release')} on the way` : 'No release is on its way.'),
+    rows.length ? table('Rollouts', ['workload', '>release', 'state', 'stages', '>reached', 'begun', 'reason'], rows) : null, more > 0 ? h('p', { class: 'muted' }, `${number(more)} more are not listed here; the page of each placement shows its rollout.`) : null, rows.length ? null : h('p', { class: 'muted' }, 'Every workload has one release in all of its clusters.')));
 }
 
 async function rolloutPage(id) {
   await loadFleet();
-  let details;
-  try { details = await rolloutDetails(id); } catch { notFound('rollout', id); return; }
-  const end = Math.max(head.asOf, ...details.clusters.map((entry) => entry.judged ?? 0)), begin = (details.begun ?? end) - 60;
+  if (!Object.hasOwn(head.files, `r-${id}`)) { notFound('rollout', id); return; }
+  const details = await rolloutDetails(id), end = Math.max(head.asOf, ...details.clusters.map((entry) => entry.judged ?? 0)), begin = (details.begun ?? end) - 60;
   show(`${details.name} release ${details.release ?? ''}`, h('div', { class: 'page' },
     rolloutHead(details), rolloutCall(details), stagesList(details),
     h('section', {}, h('h2', {}, 'Over time'), details.clusters.length <= MOST_LINES ? clusterLines(details, begin, end) : stageCurves(details, begin, end), timeLegend()),
@@ -41,9 +40,9 @@ function rolloutCall(details) {
   if (!isHalted && !details.reason && !details.next && !notes.length) return null;
   const names = failed.length ? [' ', clusterNames(clusterPositions(failed.map((entry) => entry.cluster))), '.'] : '';
   return h('div', { class: `call ${isHalted ? 's7' : 's3'}` }, h('p', {}, h('b', {}, details.reason || `${counted(waits, 'cluster')} to go`), names),
-    details.next ? h('p', { class: 'muted' }, 'It goes on by itself at ', `${day(details.next)} ${clock(details.next)} UTC.`) : null, notes,
-    isHalted ? h('p', { class: 'muted' }, `${counted(waits, 'cluster')} get nothing more. If the failed ones recover, it goes on by itself; newer inputs in the source replace it.`) : null,
-    isHalted ? toPaste(`berth rollout abort ${shellWord(details.placement)}`, muted('takes it back')) : null);
+    details.next ? h('p', { class: 'muted' }, 'The rollout continues at ', `${day(details.next)} ${clock(details.next)} UTC.`) : null, notes,
+    isHalted ? h('p', { class: 'muted' }, `${counted(waits, 'cluster')} get nothing more. The rollout continues if the failed clusters recover. A newer release replaces it.`) : null,
+    isHalted ? toPaste(`berth rollout abort ${shellWord(details.placement)}`, muted('takes the release back')) : null);
 }
 
 function stagesList({ stages }) {
@@ -123,5 +122,5 @@ function clusterTable(details) {
 function eventsSection({ events }) {
   if (!events.length) return null;
   const line = ([sequence, published, title]) => h('li', {}, h('span', { class: 'num muted' }, clock(published)), ' ', title, ' ', muted(publicationLink(sequence)));
-  return h('section', {}, h('h2', {}, 'As it went'), h('ol', { class: 'events' }, events.slice(-60).map(line)));
+  return h('section', {}, h('h2', {}, 'Its publications'), h('ol', { class: 'events' }, events.slice(-60).map(line)));
 }

@@ -87,6 +87,8 @@ pub struct Numbers {
     /// Workloads' copies, as `berth status` counts them.
     pub copies: usize,
     pub silent: usize,
+    /// Rollouts that are not done. The head lists the first ones.
+    pub rolling: usize,
     /// The oldest of the last reports, in seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_report: Option<i64>,
