@@ -151,7 +151,7 @@ fn the_map_its_table_and_the_head_have_the_same_numbers() {
 
 #[test]
 #[ignore = "needs Chromium"]
-fn a_page_that_was_written_anew_says_so_and_one_without_scripts_reads() {
+fn a_missing_block_is_named_and_a_page_without_scripts_is_readable() {
     let Some(mut browser) = Browser::start() else { return };
     let (_folder, out) = unhappy();
     opened(&mut browser, &out);
@@ -163,7 +163,7 @@ fn a_page_that_was_written_anew_says_so_and_one_without_scripts_reads() {
         }
     }
     browser.value("location.hash = '#/n/1'");
-    browser.until("/Load it again|There is no publication/.test(document.querySelector('main').textContent)");
+    browser.until("/Load it again/.test(document.querySelector('main').textContent)");
     browser.scripts(false);
     browser.open(&out);
     let page = browser.text("document.querySelector('main').textContent");
@@ -171,4 +171,23 @@ fn a_page_that_was_written_anew_says_so_and_one_without_scripts_reads() {
         page.contains("things differ from what the source says") && page.contains("shop/web fails in b"),
         "{page}"
     );
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn a_view_that_waits_for_its_data_does_not_replace_a_newer_one() {
+    let Some(mut browser) = Browser::start() else { return };
+    let (_folder, out) = unhappy();
+    opened(&mut browser, &out);
+    let shown = browser.text(
+        "(async () => { \
+         const moved = new Promise((done) => addEventListener('hashchange', done, { once: true })); \
+         location.hash = '#/p/FederatedConfigMap/shop/web'; \
+         await moved; \
+         location.hash = '#/rollouts'; \
+         await placementDetails('FederatedConfigMap/shop/web'); \
+         await new Promise((done) => setTimeout(done, 200)); \
+         return document.querySelector('h1').textContent; })()",
+    );
+    assert_eq!(shown, "No release is on its way.");
 }

@@ -31,7 +31,7 @@ function copiesNotInOrder(name, cluster, copies) {
   if (!bad.length) return null;
   const line = ({ placement, state }) => {
     const words = cell('muted');
-    copyReason(fleet.ids[placement], cluster, state).then((reason) => words.append(...flat(reason)), () => {});
+    copyReason(fleet.ids[placement], cluster, state).then((reason) => words.append(...flat(reason)), (fault) => words.append(fault.message));
     return row(placementLink(fleet.ids[placement]), stateWords(state), words);
   };
   return [h('h2', {}, 'Not in order'), table(`What is not in order in ${name}`, ['placement', 'state', 'why'], bad.map(line))];
@@ -74,5 +74,5 @@ const MOVES = { leaves: ['minus', '−'], changes: ['tilde', '~'], joins: ['plus
 function clusterHistory(name, { history }) {
   const move = (event) => [h('span', { class: MOVES[event.move][0] }, `${MOVES[event.move][1]} `), placementLink(event.placement), event.held ? ' (held)' : ''];
   const line = (event) => row(cell('num', link(toPublication(event.sequence), event.sequence)), when(event.published), event.title, move(event));
-  return h('section', {}, h('h2', {}, 'What changed here'), history.length ? table(`Publications that changed ${name}`, ['number', 'when', 'what', 'for it'], history.map(line)) : h('p', { class: 'muted' }, 'Nothing in the publications whose causes this page has.'));
+  return h('section', {}, h('h2', {}, 'Its publications'), history.length ? table(`Publications that changed ${name}`, ['number', 'when', 'what', 'for it'], history.map(line)) : h('p', { class: 'muted' }, 'No publication whose causes this page has changed this cluster.'));
 }

@@ -343,7 +343,7 @@ class FleetMap {
       if (ticket !== this.ticket) return;
       why.replaceChildren(...flat(words));
       if (aloud) announce(`${spoken}. ${why.textContent}`);
-    }, () => {});
+    }, (fault) => { if (ticket === this.ticket) why.replaceChildren(fault.message); });
     this.timer = setTimeout(explain, now || aloud ? 0 : 90);
   }
 

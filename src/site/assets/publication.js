@@ -3,16 +3,21 @@
 
 function publicationsPage() {
   const shown = h('div', {}, publicationsTable(head.publications)), oldest = head.publications.at(-1)?.sequence ?? head.from;
-  const more = button('Earlier', async () => {
+  const more = button('Earlier', () => earlierPublications(oldest).then((earlier) => {
     more.remove();
-    const earlier = [];
-    for (let block = Math.floor((oldest - 1) / head.blocks.publications); block >= Math.floor(head.from / head.blocks.publications); block--) {
-      const all = Object.values(await form(`n-${block}`)).filter((publication) => publication.sequence < oldest);
-      earlier.push(...all.sort((a, b) => b.sequence - a.sequence).map((publication) => ({ ...publication, held: publication.held.length })));
-    }
     shown.replaceChildren(publicationsTable([...head.publications, ...earlier]));
-  });
+  }, (fault) => more.replaceWith(fault.message)));
   show('Publications', h('div', { class: 'page' }, h('h1', {}, 'Publications'), shown, oldest > head.from ? h('p', {}, more) : null));
+}
+
+/* Reads the publications before one, the newest first. */
+async function earlierPublications(oldest) {
+  const earlier = [], size = head.blocks.publications;
+  for (let block = Math.floor((oldest - 1) / size); block >= Math.floor(head.from / size); block--) {
+    const known = Object.values(await form(`n-${block}`)).filter((publication) => publication.sequence < oldest);
+    earlier.push(...known.sort((a, b) => b.sequence - a.sequence).map((publication) => ({ ...publication, held: publication.held.length })));
+  }
+  return earlier;
 }
 
 function publicationsTable(all) {
@@ -24,15 +29,14 @@ function publicationsTable(all) {
 
 async function publicationPage(sequence) {
   await loadFleet();
-  let publication = null;
-  try { publication = await publicationDetails(sequence); } catch { /* The view shows it below. */ }
+  const isKnown = sequence >= head.from && sequence <= head.shown.sequence, publication = isKnown ? await publicationDetails(sequence) : null;
   if (!publication) { notFound('publication', sequence); return; }
   const placements = touchedPlacements(publication), map = placements.length && placements.length < 40 ? new FleetMap({ rows: placements }) : null;
   view = map;
-  map?.reading.append(muted('How what it touched is now.'));
+  map?.reading.append(muted('The placements that it changed, in their current state.'));
   show(`number ${sequence}`, h('div', { class: 'page' }, publicationHead(publication), publication.held.map(heldCall),
     h('div', { class: 'cols' }, publication.sections ? causesSection(publication) : messageSection(publication), recordSection(publication)),
-    map ? h('section', { class: 'mapbox', 'aria-label': 'What it touched, as it is now' }, map.reading, map.box) : null));
+    map ? h('section', { class: 'mapbox', 'aria-label': 'The placements that it changed, in their current state' }, map.reading, map.box) : null));
   map?.layout();
 }
 
@@ -89,7 +93,7 @@ function objectDetail({ change, name, fields }) {
   return h('div', {}, h('p', { class: 'muted' }, `${name} ${change}`), fields.slice(0, 20).map(field), fields.length > 20 ? muted(`and ${fields.length - 20} more fields`) : null);
 }
 
-/* Without traced causes: what its commit says. */
+/* Without traced causes, the message of its commit. */
 function messageSection(publication) {
   return h('section', {}, h('h2', {}, 'What it changed'), h('pre', {}, publication.message), publication.sequence > 1 ? toPaste(`berth diff ${publication.sequence - 1}..${publication.sequence}`, muted('shows causes and consequences')) : null);
 }
