@@ -189,7 +189,9 @@ fn limit_holds(pass: &Pass<'_>, verdict: &Verdict, before: &State, path: &str, h
         let folder = history.state.folders.get(*cluster);
         folder.is_some_and(|folder| folder.contains_key(path))
     };
-    if !gone.iter().any(lost_now) || gone.iter().any(|cluster| others_stay(before, cluster, path)) {
+    let stays =
+        |cluster: &&str| [before, &history.state].iter().any(|state| others_stay(state, cluster, path));
+    if !gone.iter().any(lost_now) || gone.iter().any(stays) {
         return;
     }
     // A move is judged by its end: the new clusters may wait for their turn, as on a hub.
