@@ -89,8 +89,10 @@ fn ties(question: &Question<'_>) -> BTreeMap<Key, BTreeSet<Key>> {
     let mut ties: BTreeMap<Key, BTreeSet<Key>> = BTreeMap::new();
     let mut last: Option<BTreeSet<&Key>> = None;
     for file in question.states.files().filter(|file| file.after.is_some()) {
-        let owners = [&question.states.owners, &on_the_way, &after];
-        let holders = owners.into_iter().flat_map(|owners| owners.holders(file.cluster, file.path));
+        let is_in_step = || question.step.folders.get(file.cluster)?.get(file.path);
+        let before = file.before.map(|_| &question.states.owners);
+        let owners = [before, is_in_step().map(|_| &on_the_way), Some(&after)].into_iter().flatten();
+        let holders = owners.flat_map(|owners| owners.holders(file.cluster, file.path));
         let all: BTreeSet<&Key> = holders.map(|owner| owner.key).collect();
         if all.len() < 2 || last.as_ref() == Some(&all) {
             continue;

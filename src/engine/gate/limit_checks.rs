@@ -19,7 +19,8 @@ pub(super) type Reasons = BTreeMap<Key, Vec<Why>>;
 pub(super) fn reasons(question: &Question<'_>, lost: &ByWorkload, window: &Window<'_>) -> Reasons {
     let after = after_deadlines(question.desired(), lost);
     let heirs = PlaceOwners::of(question.desired());
-    let case = Case { question, window, after: &after, heirs: &heirs, lost };
+    let shared = shared_objects(lost);
+    let case = Case { question, window, after: &after, heirs: &heirs, lost, shared: &shared };
     let mut reasons = Reasons::new();
     for (key, losses) in lost.iter().filter(|(_, losses)| !losses.unpermitted().is_empty()) {
         let found = [clusters(&case, key, losses), risky(question, losses)];
@@ -48,6 +49,31 @@ struct Case<'c> {
     after: &'c State,
     heirs: &'c PlaceOwners<'c>,
     lost: &'c ByWorkload,
+    shared: &'c BTreeMap<&'c ObjectId, SharedObject<'c>>,
+}
+
+/// An object that several workloads lose.
+#[derive(Debug, Default)]
+struct SharedObject<'l> {
+    losers: BTreeSet<&'l Key>,
+    /// The clusters that lose the object.
+    clusters: BTreeSet<&'l str>,
+    /// The clusters whose loss counts against no limit.
+    exempt: BTreeSet<&'l str>,
+}
+
+/// Finds the objects that several workloads lose, each in clusters of its own.
+fn shared_objects(lost: &ByWorkload) -> BTreeMap<&ObjectId, SharedObject<'_>> {
+    let mut shared: BTreeMap<&ObjectId, SharedObject<'_>> = BTreeMap::new();
+    for (key, losses) in lost {
+        for ((cluster, object), loss) in &losses.0 {
+            let one = shared.entry(object).or_default();
+            one.losers.insert(key);
+            if loss.exempt { &mut one.exempt } else { &mut one.clusters }.insert(cluster);
+        }
+    }
+    shared.retain(|_, one| one.losers.len() > 1 && one.clusters.len() > 1);
+    shared
 }
 
 /// Returns the desired state after all deadlines.
@@ -106,9 +132,27 @@ fn clusters(case: &Case<'_>, key: &Key, losses: &Losses) -> Option<Why> {
     if exceeded(lost, of) {
         return Some(Why::Clusters { lost, of, lately: 0 });
     }
+    let mut together = shares_of_objects(case, losses);
+    if let Some((lost, of)) = together.find(|(lost, of)| exceeded(*lost, *of)) {
+        return Some(Why::Clusters { lost, of, lately: 0 });
+    }
     let mut earlier = case.window.clusters(&paths, case.after);
     let (total, of) = earlier.find(|(total, of)| exceeded(*total, *of))?;
     Some(Why::Clusters { lost: total, of, lately: total.saturating_sub(lost) })
+}
+
+/// Returns for each object that the workload and others lose how many of all its clusters lose it.
+fn shares_of_objects<'c>(case: &'c Case<'_>, losses: &'c Losses) -> impl Iterator<Item = Share> + 'c {
+    let objects: BTreeSet<&ObjectId> = losses.unpermitted_losses().map(|((_, object), _)| object).collect();
+    objects.into_iter().filter_map(|object| {
+        let shared = case.shared.get(object)?;
+        let path = path::of_object(object);
+        let folders = case.question.states.current.folders.iter();
+        let has = folders.filter(|(cluster, folder)| {
+            !shared.exempt.contains(cluster.as_str()) && folder.contains_key(path.as_str())
+        });
+        Some((shared.clusters.len(), has.count().max(shared.clusters.len())))
+    })
 }
 
 fn risky(question: &Question<'_>, losses: &Losses) -> Option<Why> {

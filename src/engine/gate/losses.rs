@@ -10,7 +10,7 @@ use super::verdict::{Lookup, Question};
 use crate::state::ledger::{Cause, Loss, Place, Places, Stage};
 use crate::state::{Comparison, PlaceOwners, State, placement_decision};
 use berth_base::model::map::Change;
-use berth_base::model::{Decision, Key, Map, ObjectId, Timestamp, path};
+use berth_base::model::{Decision, Key, Map, ObjectId, Pick, Timestamp, path};
 
 /// The losses of one workload. A loss without a permit is held.
 #[derive(Clone, Debug, Default)]
@@ -106,10 +106,20 @@ pub(super) fn find<L: Lookup>(question: &Question<'_>, lookup: &mut L) -> Result
     Ok(by_workload)
 }
 
-/// Reports whether a permitted loss must be judged again: its workload was moving elsewhere when the permit
-/// was given, and now it is placed nowhere. Nobody has judged that it loses everything.
+/// Reports whether a permitted loss must be judged again: when the permit was given, its workload was to
+/// come to a cluster that it no longer comes to. Nobody has judged the loss without that cluster.
 fn is_recalled(question: &Question<'_>, loss: &Loss) -> bool {
-    loss.stage == Stage::Permitted && !loss.exempt && !is_placed(question, &loss.owner, loss.due)
+    loss.stage == Stage::Permitted
+        && !loss.exempt
+        && (!is_placed(question, &loss.owner, loss.due) || is_waiting_in_vain(question, &loss.owner))
+}
+
+/// Reports whether a workload no longer comes to a cluster in which it waited for its turn.
+fn is_waiting_in_vain(question: &Question<'_>, key: &Key) -> bool {
+    let desired = question.desired().decisions.get(key);
+    let stays = |pick: &Pick| desired.is_some_and(|desired| desired.has(&pick.cluster));
+    let current = question.states.current.decisions.get(key);
+    current.is_some_and(|current| current.picks.iter().any(|pick| pick.pending && !stays(pick)))
 }
 
 /// Reports whether a workload has any place in the end. For a loss at a deadline, the end is the last

@@ -12,7 +12,7 @@ use super::losses::ByWorkload;
 use super::verdict::{Lookup, Question};
 use crate::state::State;
 use crate::state::ledger::{Loss, Place, Stage};
-use berth_base::model::{Decision, Folder, Key, Timestamp, path};
+use berth_base::model::{Decision, Folder, Key, ObjectId, Timestamp, path};
 
 /// The paths in one cluster's folder.
 pub type Paths = Arc<BTreeSet<Arc<str>>>;
@@ -76,9 +76,13 @@ pub(super) fn look_up<'q, L: Lookup>(
     let losing = lost.values().flat_map(|losses| losses.0.keys());
     let lost_then = taken.values().flatten().map(|(place, _)| *place);
     let clusters: BTreeSet<&str> = losing.chain(lost_then).map(|(cluster, _)| cluster.as_str()).collect();
+    let losing =
+        || lost.iter().flat_map(|(key, losses)| losses.0.keys().map(move |(_, object)| (key, object)));
     let mut publications = Vec::new();
     for (commit, took) in taken {
-        let workloads = took.iter().map(|(_, loss)| &loss.owner).collect();
+        let objects: BTreeSet<&ObjectId> = took.iter().map(|((_, object), _)| object).collect();
+        let others = losing().filter(|(_, object)| objects.contains(object)).map(|(key, _)| key);
+        let workloads = took.iter().map(|(_, loss)| &loss.owner).chain(others).collect();
         // A shallow clone may lack the commit: then its losses no longer count.
         let before = lookup.state_before(commit, &Wanted { workloads, clusters: &clusters })?;
         publications.extend(before.map(|before| PastPublication { before, took }));
@@ -102,21 +106,42 @@ impl Window<'_> {
         taken.filter(move |(_, loss)| counts(loss)).map(|(place, _)| *place)
     }
 
-    /// Returns for each publication how many clusters of that time lose all copies of these paths, if the
-    /// workload lost something in that publication. The paths count, whatever name the workload had then.
+    /// Returns for each publication how many clusters of that time lose all copies of these paths: of the
+    /// workloads that lost such copies in that publication, and of these and those that lose some now. The
+    /// paths count, whatever name the workload had then.
     pub(super) fn clusters(&self, paths: &BTreeSet<String>, desired: &State) -> impl Iterator<Item = Share> {
-        self.publications.iter().filter_map(|past| self.clusters_since(&past.before, paths, desired))
+        self.publications.iter().flat_map(|past| {
+            let took = |key: &Key| past.took.iter().any(|(_, loss)| loss.owner == *key);
+            let (takers, others): (Vec<&Decision>, Vec<&Decision>) =
+                past.before.decisions.iter().partition(|had| took(&had.key));
+            let by_takers = self.clusters_since(&past.before, &takers, paths, desired);
+            let by_all = by_takers
+                .filter(|_| !others.is_empty())
+                .and_then(|_| self.clusters_since(&past.before, &[takers, others].concat(), paths, desired));
+            [by_takers, by_all].into_iter().flatten()
+        })
     }
 
-    fn clusters_since(&self, past: &PastState, paths: &BTreeSet<String>, desired: &State) -> Option<Share> {
+    fn clusters_since(
+        &self,
+        past: &PastState,
+        decisions: &[&Decision],
+        paths: &BTreeSet<String>,
+        desired: &State,
+    ) -> Option<Share> {
         let (mut lost, mut of) = (BTreeSet::new(), BTreeSet::new());
         let mut took_some = false;
-        for had in &past.decisions {
+        for had in decisions {
             let objects = had.objects.iter().map(path::of_object);
             let common: Vec<String> = objects.filter(|path| paths.contains(path)).collect();
             took_some |= !common.is_empty();
+            // The copy of another workload may have run in a cluster in which this one waited for its turn.
+            let ran = |cluster: &str| {
+                let folder = past.folders.get(cluster);
+                folder.is_some_and(|folder| common.iter().any(|path| folder.contains(path.as_str())))
+            };
             // A pick that was held then is no cluster that the workload really had.
-            for pick in had.picks.iter().filter(|pick| !pick.pending && !pick.held) {
+            for pick in had.picks.iter().filter(|pick| !pick.held && (!pick.pending || ran(&pick.cluster))) {
                 let cluster = &*pick.cluster;
                 let mut counting =
                     common.iter().filter(|path| !self.is_exempt(past, cluster, path)).peekable();

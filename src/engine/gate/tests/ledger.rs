@@ -48,6 +48,23 @@ fn a_workload_that_was_permitted_to_move_is_not_permitted_to_go() {
 }
 
 #[test]
+fn a_permit_is_judged_again_without_a_place_that_was_to_come() {
+    let mut case = Case::of(on(&NINE[..6]), on(&NINE[..4]));
+    assert_eq!(with_copies(&mut case), "abcd", "two of six");
+    case.next = on(&["c", "d", "e"]);
+    let mut step = on(&NINE[..5]);
+    step.folders.insert("e".to_owned(), Folder::new());
+    let mut web = step.decisions[&key("web")].clone();
+    let waiting = |pick: &Pick| pick.clone().with(|details| details.pending = &*pick.cluster == "e");
+    web.picks = web.picks.iter().map(waiting).collect::<Vec<_>>().into();
+    step.decisions.insert(web.key.clone(), web);
+    case.step = Some(step);
+    assert_eq!(with_copies(&mut case), "abcd", "three of six, in steps, since the copy in e returns");
+    (case.next, case.step) = (on(&["c", "d"]), None);
+    assert_eq!(case.held(), [("web".to_owned(), Why::Clusters { lost: 4, of: 6, lately: 2 })]);
+}
+
+#[test]
 fn steps_that_are_permitted_are_no_losses_by_statuses_or_time() {
     let mut case = Case::of(on(&NINE), on(&NINE[..5]));
     case.step = Some(on(&NINE));

@@ -67,6 +67,19 @@ fn a_cluster_that_comes_back_gives_its_share_back() {
 }
 
 #[test]
+fn workloads_with_the_same_object_lose_its_places_together() {
+    let fleet = |web: &[&str], other: &[&str]| state(&TEN, &[("other", MAP, other), ("web", MAP, web)]);
+    let why = |lately| Why::Clusters { lost: 3, of: 4, lately };
+    let before = fleet(&["a", "b", "c"], &["d"]);
+    let at_once = Case::of(before.clone(), fleet(&["a"], &["e"]));
+    assert_eq!(at_once.held(), [("other".to_owned(), why(0)), ("web".to_owned(), why(0))]);
+    let mut case = Case::of(before, fleet(&["a"], &["d"]));
+    assert!(case.publish().held.is_empty());
+    case.next = fleet(&["a"], &["e"]);
+    assert_eq!(case.held(), [("other".to_owned(), why(2))], "the same in two steps");
+}
+
+#[test]
 fn one_cluster_for_another_is_a_move_as_often_as_it_comes() {
     let states: Vec<State> =
         TEN.iter().map(|name| state(&TEN, &[("web", MAP, std::slice::from_ref(name))])).collect();

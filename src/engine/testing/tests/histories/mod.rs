@@ -359,7 +359,9 @@ fn number(variable: &str) -> Option<u64> {
 #[test]
 fn no_history_loses_a_place_that_nobody_permitted() {
     run_many(number("BERTH_HISTORY").unwrap_or(1), number("BERTH_HISTORIES").unwrap_or(60));
-    let broke_once =
-        [40_295, 52_214, 54_234, 73_779, 77_513, 103_140, 112_642, 112_825, 117_327, 127_449, 47_283, 34_822];
+    let broke_once = [
+        40_295, 52_214, 54_234, 73_779, 77_513, 103_140, 112_642, 112_825, 117_327, 127_449, 47_283, 34_822,
+        96_544, 102_918, 178_344, 179_869, 79_636,
+    ];
     broke_once.into_iter().for_each(|seed| run_many(seed, 1));
 }

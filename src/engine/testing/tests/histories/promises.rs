@@ -139,18 +139,20 @@ fn limits_hold(pass: &Pass<'_>, verdict: &Verdict) {
     }
     let day = history.limits.window.before(history.moment());
     let all: Vec<&State> = history.before.iter().map(|past| &past.state).chain([&history.state]).collect();
-    // Only objects that shrank and have not returned count. An object that grew first ran in more places when
-    // it shrank.
-    let is_back = |cluster: &str, path: &str| {
-        history.state.folders.get(cluster).is_some_and(|folder| folder.contains_key(path))
+    // Only objects that shrank and have not returned since count. An object that grew first ran in more places
+    // when it shrank.
+    let is_back = |later: &[&State], cluster: &str, path: &str| {
+        later.iter().filter_map(|state| state.folders.get(cluster)).any(|folder| folder.contains_key(path))
     };
-    let lost = |pair: &[&State]| -> BTreeSet<String> {
+    let lost = |first: usize, pair: &[&State]| -> BTreeSet<String> {
         let states = Comparison::of(pair[0], pair[1]);
-        let gone = states.removed().filter(|file| !is_back(file.cluster, file.path));
+        let later = &all[first + 2..];
+        let gone = states.removed().filter(|file| !is_back(later, file.cluster, file.path));
         gone.map(|file| file.path.to_string()).collect()
     };
     let lately = history.before.iter().rev().take_while(|past| past.until > day).count();
-    let pasts = all.windows(2).rev().take(lately).map(|pair| (pair[0], lost(pair)));
+    let pasts = all.windows(2).enumerate().rev().take(lately);
+    let pasts = pasts.map(|(first, pair)| (pair[0], lost(first, pair)));
     let now = (&history.state, removed.removed().map(|file| file.path.to_string()).collect());
     for (before, lost) in std::iter::once(now).chain(pasts.filter(|(state, _)| !state.decisions.is_empty())) {
         for path in &lost {
@@ -189,7 +191,9 @@ fn limit_holds(pass: &Pass<'_>, verdict: &Verdict, before: &State, path: &str, h
         let folder = history.state.folders.get(*cluster);
         folder.is_some_and(|folder| folder.contains_key(path))
     };
-    if !gone.iter().any(lost_now) || gone.iter().any(|cluster| others_stay(before, cluster, path)) {
+    let stays =
+        |cluster: &&str| [before, &history.state].iter().any(|state| others_stay(state, cluster, path));
+    if !gone.iter().any(lost_now) || gone.iter().any(stays) {
         return;
     }
     // A move is judged by its end: the new clusters may wait for their turn, as on a hub.
