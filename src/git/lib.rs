@@ -18,8 +18,8 @@ pub mod transport;
 extern crate self as berth_git;
 
 pub use objects::{
-    BlobIds, CommitId, CommitInfo, Counts, Entry, EntryKind, GitContents, GitError, HashedBlob, Identity,
-    Merged, PathChange, Recent, RefMove, Repo, Scratch, SourceCache, TreeId, Writer, commit_id, commits,
-    contents, is_behind_link, is_valid_ref, read_file_at, read_source, read_source_with_cache, refs, remotes,
-    repo, scratch, source_tree, tree_id, worktree, write,
+    BlobIds, CommitId, CommitInfo, Counts, Entry, EntryKind, FirstParents, GitContents, GitError, HashedBlob,
+    Identity, Merged, PathChange, Recent, RefMove, Repo, Scratch, SourceCache, TreeId, Writer, commit_id,
+    commits, contents, is_behind_link, is_valid_ref, read_file_at, read_source, read_source_with_cache, refs,
+    remotes, repo, scratch, source_tree, tree_id, worktree, write,
 };

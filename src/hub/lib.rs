@@ -2,6 +2,7 @@
 
 pub mod attestation;
 pub mod daemon;
+pub mod history;
 pub mod inputs;
 pub mod next_commit;
 pub mod publish;

@@ -94,6 +94,15 @@ pub fn of_key(key: &Key) -> String {
     file(&key.namespace, &key.kind, &key.group, &key.name)
 }
 
+/// Returns the name at a path of [`of_object`] or [`of_key`]. `None` for a path that was cut.
+pub fn key_of(path: &str) -> Option<Key> {
+    let (folder, file) = path.split_once('/')?;
+    let (kind, name) = file.strip_suffix(".yaml").filter(|stem| !is_cut(stem))?.split_once('_')?;
+    let (kind, group) = kind.split_once('.').unwrap_or((kind, ""));
+    let namespace = if folder == CLUSTER_SCOPE { String::new() } else { decode(folder)? };
+    Some(Key::new(&decode_text(group)?, &decode_text(kind)?, &namespace, &decode_text(name)?))
+}
+
 /// Encodes like [`encode`], and avoids the forms that Git refuses in a ref's name: `x.lock`, `a..b`, a final
 /// dot, `~`.
 pub fn ref_part(name: &str) -> String {

@@ -17,6 +17,7 @@ mod enable;
 mod evaluate;
 mod explain;
 mod federate;
+mod history;
 mod import;
 mod install;
 mod join;
@@ -78,6 +79,8 @@ enum Command {
     Plan(plan::PlanArgs),
     Review(Box<review::ReviewArgs>),
     Diff(diff::DiffArgs),
+    Why(history::WhyArgs),
+    Log(history::LogArgs),
     Rollout(Box<rollout::RolloutArgs>),
     Run(Box<run::RunArgs>),
     Sync(Box<sync::SyncArgs>),
@@ -186,6 +189,8 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Plan(args) => plan::cmd_plan(args, ui, cli.verbose),
         Command::Review(args) => review::cmd_review(args, ui, cli.verbose),
         Command::Diff(args) => diff::cmd_diff(args, ui, cli.verbose),
+        Command::Why(args) => history::cmd_why(args, ui),
+        Command::Log(args) => history::cmd_log(args, ui),
         Command::Rollout(args) => rollout::cmd_rollout(args, ui),
         Command::Run(args) => run::cmd_run(args, ui, cli.verbose),
         Command::Sync(args) => sync::cmd_sync(args, ui, cli.verbose),

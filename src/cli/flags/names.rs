@@ -53,9 +53,21 @@ fn fleet() -> Option<Shared<Fleet>> {
     Some(inputs.ok()?.fleet())
 }
 
-/// Returns the placements with this name: `name`, `namespace/name`, `kind/name` or `kind/namespace/name`. The kind may have
-/// its group: `Kind.group`.
+/// Returns the placements with this name, as [`matching`] does. Fails if there are none.
 pub(crate) fn find<'f>(all: Vec<&'f Key>, wanted: &str) -> Result<Vec<&'f Key>, CommandError> {
+    let found = matching(all.iter().copied(), wanted);
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let error = CommandError::usage(format!("no placement `{wanted}` in this fleet"));
+    Err(error.hint(near(wanted, all.iter().copied()).unwrap_or_else(|| {
+        format!("choose one of {}; `berth decide` lists all", counted(all.len(), "placement"))
+    })))
+}
+
+/// Returns the keys with this name: `name`, `namespace/name`, `kind/name` or `kind/namespace/name`. The kind may have
+/// its group: `Kind.group`.
+pub(crate) fn matching<'f>(all: impl Iterator<Item = &'f Key>, wanted: &str) -> Vec<&'f Key> {
     let parts: Vec<&str> = wanted.split('/').collect();
     let short_names = DIALECTS.iter().flat_map(|dialect| dialect.shown.short_names);
     let is_kind = |key: &Key, word: &str| {
@@ -71,16 +83,13 @@ pub(crate) fn find<'f>(all: Vec<&'f Key>, wanted: &str) -> Result<Vec<&'f Key>, 
         [kind, namespace, name] => is_kind(key, kind) && *key.namespace == **namespace && *key.name == **name,
         _ => false,
     };
-    let found: Vec<&Key> = all.iter().copied().filter(fits).collect();
-    if !found.is_empty() {
-        return Ok(found);
-    }
-    let name = parts.last().copied().unwrap_or_default();
-    let error = CommandError::usage(format!("no placement `{wanted}` in this fleet"));
-    let near = did_you_mean(name, all.iter().map(|key| &*key.name));
-    Err(error.hint(near.unwrap_or_else(|| {
-        format!("choose one of {}; `berth decide` lists all", counted(all.len(), "placement"))
-    })))
+    all.filter(fits).collect()
+}
+
+/// Returns a hint with the key whose name is most like the wanted one.
+pub(crate) fn near<'f>(wanted: &str, all: impl Iterator<Item = &'f Key>) -> Option<String> {
+    let name = wanted.rsplit('/').next().unwrap_or_default();
+    did_you_mean(name, all.map(|key| &*key.name))
 }
 
 /// Reports whether a word is a key's `Kind.group`.

@@ -23,6 +23,7 @@ pub(crate) enum ResultKind {
     ExplanationList,
     FileList,
     FleetStatus,
+    History,
     ImportResult,
     MarkResult,
     MergeConflict,
@@ -38,6 +39,7 @@ pub(crate) enum ResultKind {
     SyncPlan,
     UnjoinResult,
     Validation,
+    Why,
 }
 
 impl ResultKind {

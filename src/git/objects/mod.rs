@@ -37,7 +37,7 @@ mod tree_size;
 pub mod worktree;
 pub mod write;
 
-pub use commits::Merged;
+pub use commits::{FirstParents, Merged};
 pub use contents::{BlobIds, GitContents};
 pub use error::GitError;
 pub use id::{CommitId, TreeId};

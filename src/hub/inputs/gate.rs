@@ -256,25 +256,10 @@ impl<'r> PastStates<'r> {
         let Some((_, own)) = own_at(self.repo, commit)? else { return Ok(None) };
         let mut decisions = Vec::new();
         for workload in &wanted.workloads {
-            decisions.extend(self.decision(own.root, workload)?);
+            decisions.extend(decision_at(self.repo, own.root, workload)?);
         }
         let folders = self.folders(own.root, wanted.clusters)?;
         Ok(Some(PastState { seq: own.trailers.seq, decisions, folders }))
-    }
-
-    fn decision(&self, root: TreeId, key: &Key) -> Result<Option<Decision>, InputError> {
-        let mut folder = root;
-        for part in format!("{}/{}", layout::DECISIONS, path::of_key(key)).split('/') {
-            let found = self.repo.tree(folder)?.into_iter().find(|entry| entry.name == part.as_bytes());
-            match found.map(|entry| entry.kind) {
-                Some(EntryKind::Folder(id)) => folder = id,
-                Some(EntryKind::File(id)) => {
-                    return Ok(decision::read_decision(&self.repo.blob(id)?).ok());
-                }
-                _ => break,
-            }
-        }
-        Ok(None)
     }
 
     fn folders(
@@ -312,4 +297,18 @@ impl<'r> PastStates<'r> {
         self.paths.insert(cluster, paths.clone());
         Ok(paths)
     }
+}
+
+/// Reads one decision of a state.
+pub fn decision_at(repo: &Repo, root: TreeId, key: &Key) -> Result<Option<Decision>, InputError> {
+    let mut folder = root;
+    for part in format!("{}/{}", layout::DECISIONS, path::of_key(key)).split('/') {
+        let found = repo.tree(folder)?.into_iter().find(|entry| entry.name == part.as_bytes());
+        match found.map(|entry| entry.kind) {
+            Some(EntryKind::Folder(id)) => folder = id,
+            Some(EntryKind::File(id)) => return Ok(decision::read_decision(&repo.blob(id)?).ok()),
+            _ => break,
+        }
+    }
+    Ok(None)
 }

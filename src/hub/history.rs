@@ -1,0 +1,251 @@
+//! The history of a placement, a cluster or an object: the publications that changed it, newest first.
+//!
+//! Neighbouring publications are compared by the ids of their folders, so that the cost follows what each of them
+//! changed.
+
+use std::collections::BTreeSet;
+
+use crate::inputs::InputError;
+use crate::inputs::gate::decision_at;
+use crate::publish::{PublishError, Trailers, claimed};
+use berth_base::model::{Decision, Key, ObjectId, path};
+use berth_engine::plan::Counts;
+use berth_engine::state::layout;
+use berth_git::{CommitId, CommitInfo, FirstParents, PathChange, Repo, TreeId};
+
+/// The subject of a history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Subject {
+    /// A placement: its clusters, and its copies in all of them or in one.
+    Placement {
+        key: Key,
+        cluster: Option<String>,
+    },
+    Cluster(String),
+    /// The copies of an object, in all clusters or in one.
+    Object {
+        object: ObjectId,
+        cluster: Option<String>,
+    },
+}
+
+/// A publication as Git has it, and its trailers.
+#[derive(Clone, Debug)]
+pub struct Publication {
+    pub commit: CommitInfo,
+    pub trailers: Trailers,
+}
+
+/// A publication that changed the subject.
+#[derive(Clone, Debug)]
+pub struct Event {
+    pub publication: Publication,
+    /// The publication before. `None` for the first one.
+    pub before: Option<Publication>,
+    pub change: SubjectChange,
+}
+
+/// The change of a subject by one publication.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SubjectChange {
+    /// The clusters that the placement came to, or that got the object.
+    pub joined: BTreeSet<String>,
+    /// The clusters that the placement left, or that lost the object.
+    pub left: BTreeSet<String>,
+    pub copies: Counts,
+    /// Something else of the decision: reasons, replicas or a source file.
+    pub is_of_decision: bool,
+}
+
+impl SubjectChange {
+    fn is_empty(&self) -> bool {
+        *self == SubjectChange::default()
+    }
+}
+
+/// The publications that changed a subject, newest first.
+#[derive(Debug)]
+pub struct Events<'r> {
+    repo: &'r Repo,
+    subject: Subject,
+    commits: FirstParents<'r>,
+    /// The publication to compare next.
+    after: Option<Publication>,
+    /// The path of the subject in a folder.
+    path: Option<String>,
+}
+
+impl<'r> Events<'r> {
+    /// Begins with a publication and goes back.
+    pub fn of(repo: &'r Repo, newest: CommitId, subject: Subject) -> Result<Events<'r>, PublishError> {
+        let path = match &subject {
+            Subject::Placement { key, .. } => Some(path::of_key(key)),
+            Subject::Object { object, .. } => Some(path::of_object(object)),
+            Subject::Cluster(_) => None,
+        };
+        let commits = repo.first_parents(newest);
+        let mut events = Events { repo, subject, commits, after: None, path };
+        events.after = events.earlier()?;
+        Ok(events)
+    }
+
+    fn earlier(&mut self) -> Result<Option<Publication>, PublishError> {
+        for commit in self.commits.by_ref() {
+            if let Some(trailers) = claimed(self.repo, &commit)? {
+                return Ok(Some(Publication { commit, trailers }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_event(&mut self) -> Result<Option<Event>, InputError> {
+        while let Some(publication) = self.after.take() {
+            let before = self.earlier()?;
+            self.after.clone_from(&before);
+            // A shallow clone lacks the publication before.
+            if before.is_none() && !is_first(&publication) {
+                return Ok(None);
+            }
+            let trees =
+                [before.as_ref().map_or(TreeId::EMPTY, |one| one.commit.tree), publication.commit.tree];
+            let change = self.change(trees)?;
+            if !change.is_empty() {
+                return Ok(Some(Event { publication, before, change }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn change(&self, trees: [TreeId; 2]) -> Result<SubjectChange, InputError> {
+        match &self.subject {
+            Subject::Placement { key, cluster } => self.of_placement(key, cluster.as_deref(), trees),
+            Subject::Cluster(cluster) => self.of_folder(cluster, None, trees),
+            Subject::Object { cluster: Some(cluster), .. } => {
+                let mut change = self.of_folder(cluster, self.path.as_deref(), trees)?;
+                if change.copies.added > 0 {
+                    change.joined.insert(cluster.clone());
+                }
+                if change.copies.removed > 0 {
+                    change.left.insert(cluster.clone());
+                }
+                Ok(change)
+            }
+            Subject::Object { cluster: None, .. } => {
+                self.of_copies(trees, &|_, path| Some(path) == self.path.as_deref())
+            }
+        }
+    }
+
+    /// Returns the changes in one cluster's folder, of one file or of all.
+    fn of_folder(
+        &self,
+        cluster: &str,
+        wanted: Option<&str>,
+        trees: [TreeId; 2],
+    ) -> Result<SubjectChange, InputError> {
+        let folder = path::encode(cluster);
+        let [before, after] = trees.map(|root| {
+            let all = self.repo.folders_named(root, [layout::CLUSTERS])?;
+            let Some(all) = all.get(layout::CLUSTERS) else { return Ok(TreeId::EMPTY) };
+            let own = self.repo.folders_named(*all, [&*folder])?;
+            Ok::<_, InputError>(own.get(&folder).copied().unwrap_or(TreeId::EMPTY))
+        });
+        let (before, after) = (before?, after?);
+        let mut change = SubjectChange::default();
+        if before == after {
+            return Ok(change);
+        }
+        for (path, kind) in self.repo.path_changes(before, after, &[])? {
+            if wanted.is_none_or(|wanted| wanted == path) {
+                count(&mut change.copies, kind);
+            }
+        }
+        change.copies.clusters = usize::from(!change.is_empty());
+        Ok(change)
+    }
+
+    /// Returns the changes of some files of all clusters.
+    fn of_copies(
+        &self,
+        [before, after]: [TreeId; 2],
+        is_wanted: &dyn Fn(&str, &str) -> bool,
+    ) -> Result<SubjectChange, InputError> {
+        let (mut change, mut clusters) = (SubjectChange::default(), BTreeSet::new());
+        for (path, kind) in self.repo.path_changes(before, after, &[layout::CLUSTERS])? {
+            let Some((cluster, file)) = in_folder(&path) else { continue };
+            let Some(cluster) = path::decode(cluster).filter(|cluster| is_wanted(cluster, file)) else {
+                continue;
+            };
+            count(&mut change.copies, kind);
+            match kind {
+                PathChange::Added => change.joined.insert(cluster.clone()),
+                PathChange::Removed => change.left.insert(cluster.clone()),
+                PathChange::Changed => false,
+            };
+            clusters.insert(cluster);
+        }
+        change.copies.clusters = clusters.len();
+        Ok(change)
+    }
+
+    fn of_placement(
+        &self,
+        key: &Key,
+        cluster: Option<&str>,
+        trees: [TreeId; 2],
+    ) -> Result<SubjectChange, InputError> {
+        let [before, after] = trees.map(|root| decision_at(self.repo, root, key));
+        let sides = [before?, after?];
+        let is_wanted = |name: &str| cluster.is_none_or(|wanted| wanted == name);
+        let paths: BTreeSet<String> =
+            sides.iter().flatten().flat_map(|side| side.objects.iter().map(path::of_object)).collect();
+        let has = |name: &str| sides.iter().flatten().any(|side| side.pick(name).is_some());
+        let copies =
+            self.of_copies(trees, &|name, path| is_wanted(name) && paths.contains(path) && has(name))?.copies;
+        let [was, is] = sides.each_ref().map(|side| clusters_of(side.as_ref(), cluster));
+        let (joined, left) = (is.difference(&was).cloned().collect(), was.difference(&is).cloned().collect());
+        let [was, is] = sides.map(|side| side.map(|side| of_cluster(side, cluster)));
+        Ok(SubjectChange { joined, left, copies, is_of_decision: was != is })
+    }
+}
+
+impl Iterator for Events<'_> {
+    type Item = Result<Event, InputError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_event().transpose()
+    }
+}
+
+/// Reports whether nothing was published before. In a shallow clone, the oldest commit seems to have no parents.
+pub fn is_first(publication: &Publication) -> bool {
+    publication.commit.parents.is_empty() && publication.trailers.seq <= 1
+}
+
+fn count(copies: &mut Counts, kind: PathChange) {
+    match kind {
+        PathChange::Removed => copies.removed += 1,
+        PathChange::Changed => copies.changed += 1,
+        PathChange::Added => copies.added += 1,
+    }
+}
+
+/// Splits a path of a state into the folder of a cluster and a path in it.
+fn in_folder(path: &str) -> Option<(&str, &str)> {
+    path.strip_prefix(layout::CLUSTERS)?.strip_prefix('/')?.split_once('/')
+}
+
+fn clusters_of(decision: Option<&Decision>, cluster: Option<&str>) -> BTreeSet<String> {
+    let picks = decision.into_iter().flat_map(|decision| decision.picked());
+    let names = picks.map(|pick| pick.cluster.to_string());
+    names.filter(|name| cluster.is_none_or(|wanted| wanted == name)).collect()
+}
+
+/// Reduces a decision to one cluster.
+fn of_cluster(mut decision: Decision, cluster: Option<&str>) -> Decision {
+    if let Some(cluster) = cluster {
+        let picks: Vec<_> = decision.picks.iter().filter(|pick| &*pick.cluster == cluster).cloned().collect();
+        decision = Decision { picks: picks.into(), ..Decision::new(decision.key, decision.source) };
+    }
+    decision
+}
