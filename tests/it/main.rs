@@ -100,6 +100,7 @@ mod notices;
 mod ocm;
 mod ocm_chapter;
 mod operate;
+mod past;
 mod plans;
 #[cfg(unix)]
 mod policy_tests;
