@@ -25,7 +25,7 @@ use berth_hub::publish::CurrentState;
 const MOST_CLUSTERS: usize = 4;
 const MOST_CAUSES: usize = 3;
 
-/// The length of a cause's words in text.
+/// The length of one part of a line.
 const LONGEST_WORDS: usize = 200;
 
 /// A publication that changed the subject.
@@ -88,7 +88,8 @@ impl Edit {
     }
 
     fn text(&self) -> String {
-        format!("{} by {}: {}", self.commit.get(..7).unwrap_or_default(), self.author, self.subject)
+        let [author, subject] = [&self.author, &self.subject].map(|text| cut(text, LONGEST_WORDS));
+        format!("{} by {author}: {subject}", self.commit.get(..7).unwrap_or_default())
     }
 }
 
@@ -321,10 +322,11 @@ impl Entry {
         parts.extend(self.rollback.as_ref().map(|to| format!("a rollback to {}", to.get(..7).unwrap_or(to))));
         if parts.is_empty() {
             parts.push(match self.edits.as_slice() {
-                [] => self.message.clone(),
-                [only] => only.subject.clone(),
+                [] => cut(&self.message, LONGEST_WORDS),
+                [only] => cut(&only.subject, LONGEST_WORDS),
                 [first, others @ ..] => {
-                    format!("{} and {}", first.subject, counted(others.len(), "other commit"))
+                    let subject = cut(&first.subject, LONGEST_WORDS);
+                    format!("{subject} and {}", counted(others.len(), "other commit"))
                 }
             });
         }
@@ -340,7 +342,8 @@ impl Entry {
         }
         let mut names: Vec<String> = Vec::new();
         for edit in edits {
-            let name = format!("{} ({})", edit.author, edit.commit.get(..7).unwrap_or_default());
+            let author = cut(&edit.author, LONGEST_WORDS);
+            let name = format!("{author} ({})", edit.commit.get(..7).unwrap_or_default());
             if !names.contains(&name) {
                 names.push(name);
             }
