@@ -72,6 +72,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("inputs", &["publish"]),
             ("next_commit", &["inputs", "publish"]),
             ("verify", &["inputs", "next_commit", "publish"]),
+            ("history", &["inputs", "publish"]),
             ("attestation", &["publish", "verify"]),
             ("daemon", &["inputs", "next_commit", "publish", "verify"]),
         ],

@@ -1,8 +1,9 @@
 //! The command line: one file or folder per command, which parses arguments, calls the library and prints.
 //!
 //! Commands that are one idea are in one file: [`check`] has `validate` and `test`, [`evaluate`] has `decide` and `render`,
-//! [`mark`] has `label`, `taint`, `cordon` and `uncordon`, [`reference`] has `schema`, `completions` and `man`, [`start`] has
-//! `init` and `demo`, [`suspend`] has `suspend` and `resume`, [`verify`] has `verify` and `public-key`.
+//! [`history`] has `log` and `why`, [`mark`] has `label`, `taint`, `cordon` and `uncordon`, [`reference`] has `schema`,
+//! `completions` and `man`, [`start`] has `init` and `demo`, [`suspend`] has `suspend` and `resume`, [`verify`] has `verify` and
+//! `public-key`.
 //!
 //! `federate`, `enable`, `disable` and `orphan` are KubeFed's own commands and use its dialect. All others use the
 //! table of dialects.

@@ -31,7 +31,8 @@ use remedies::{Remedies, Remedy};
 /// Explain why each cluster was picked or not
 ///
 /// With --cluster, and where the placement does not pick the cluster, the smallest edits of the fleet's files are
-/// listed that would change that. Each was tried in memory; nothing is written.
+/// listed that would change that. Each was tried in memory; nothing is written. `berth why` says since when and by whom
+/// a placement is where it is.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  berth explain web\n  berth explain FederatedDeployment/shop/web --cluster oslo\n  berth explain shop/web --since HEAD~5 -o json"
