@@ -2,10 +2,11 @@
 //! written last, and stale files are removed after it.
 
 use std::collections::BTreeSet;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::ErrorKind;
 use std::path::Path;
 
+use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
 use crate::process::files::{create_folder, refuse_links, write_whole};
 use berth_base::model::Timestamp;
@@ -13,9 +14,17 @@ use berth_site::{Site, SiteFile};
 
 /// Makes the folder, and waits for other runs that write it: until the returned file is closed, they wait for this one.
 /// `None` where folders cannot be locked.
-pub(super) fn take_turn(folder: &Path) -> Result<Option<File>, CommandError> {
+pub(super) fn take_turn(folder: &Path, ui: &Ui) -> Result<Option<File>, CommandError> {
     create_folder(folder)?;
-    Ok(File::open(folder).ok().filter(|folder| folder.lock().is_ok()))
+    let Ok(file) = File::open(folder) else { return Ok(None) };
+    let is_locked = match file.try_lock() {
+        Err(TryLockError::WouldBlock) => {
+            ui.status(&format!("waiting for another run that writes {}", folder.display()));
+            file.lock().is_ok()
+        }
+        tried => tried.is_ok(),
+    };
+    Ok(Some(file).filter(|_| is_locked))
 }
 
 /// Lists the files of a folder that is empty or an earlier page. Refuses any other folder.

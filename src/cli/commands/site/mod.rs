@@ -61,7 +61,7 @@ impl SiteArgs {
 }
 
 pub(crate) fn cmd_site(args: &SiteArgs, ui: &Ui) -> Outcome {
-    let _turn = folder::take_turn(&args.out)?;
+    let _turn = folder::take_turn(&args.out, ui)?;
     let existing = folder::existing(&args.out)?;
     let opened = args.state.open(&args.repo.path)?;
     let search = args.state.search(&opened.path)?;
