@@ -166,7 +166,7 @@ fn edit(plan: &FoldedPlan, key: &Key) -> Option<Place> {
 }
 
 /// Returns a workload's overrides as they change its template. The values of Secrets are hidden.
-fn overrides(workload: &Workload) -> Vec<OverrideForm> {
+pub(crate) fn overrides(workload: &Workload) -> Vec<OverrideForm> {
     let all = workload.overrides.iter().flat_map(|change| of_override(change, workload));
     all.take(MOST_OVERRIDES).collect()
 }
@@ -190,9 +190,10 @@ fn of_override(change: &Override, workload: &Workload) -> Vec<OverrideForm> {
 
 fn of_operation(to: &str, change: &Override, operation: &Operation, workload: &Workload) -> OverrideForm {
     let changed = || workload.templates.iter().filter(|template| change.concerns(&template.object.id));
-    // An override of an object without a template may still name a Secret.
+    // An override of an object without a template may still name a Secret, or be meant for one.
     let names_secret = change.objects.iter().flat_map(|objects| objects.iter()).any(|id| id.is_secret());
-    let is_secret = names_secret || changed().any(|template| template.object.id.is_secret());
+    let has_template = changed().next().is_some();
+    let is_secret = names_secret || !has_template || changed().any(|template| template.object.id.is_secret());
     let shown = |value: &Json| if is_secret { HIDDEN.to_owned() } else { value_in_words(value) };
     let before = changed().find_map(|template| value_at(&template.object.content.to_json(), &operation.path));
     OverrideForm {

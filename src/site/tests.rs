@@ -1,13 +1,15 @@
 //! Tests of the page's core, over values.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_base::diag::Pos;
 use berth_base::model::placement::{Filter, Rule};
 use berth_base::model::{
-    Cluster, ClusterStatus, Decision, Fleet, Key, ObjectId, Pick, Placement, Policy, Requirement, Selector,
-    Shared, Source, Timestamp,
+    Action, Applies, Cluster, ClusterStatus, Decision, Fleet, Key, ObjectId, Operation, Override, Pick,
+    Placement, Pointer, Policy, Requirement, Selector, Shared, Source, Timestamp, Verb, Workload,
 };
+use berth_engine::consequences::field_changes::HIDDEN;
 use berth_engine::state::State;
 
 use crate::assets::ASSETS;
@@ -15,10 +17,12 @@ use crate::attention;
 use crate::block::{Block, fnv1a};
 use crate::cell::CellState;
 use crate::document::set_sentence;
-use crate::form::{Attention, ChangesForm, FORMAT, Head, Names, PlacementDetails, Stamp, runs};
+use crate::form::{
+    Attention, ChangesForm, ClusterDetails, FORMAT, Head, Names, PlacementDetails, Stamp, runs,
+};
 use crate::inputs::{ChangeCounts, Links, Publication, Shown, SiteInputs, SourceProgress};
-use crate::publications;
 use crate::site::Site;
+use crate::{placements, publications};
 
 /// A fleet of clusters in two regions, and placements that pick one of them.
 struct World {
@@ -329,4 +333,47 @@ fn changes_that_are_not_known_are_not_none() {
     assert_eq!(publications::line(&unknown).changes, None);
     let none = Publication { changes: Some(ChangeCounts::default()), ..Publication::default() };
     assert_eq!(publications::line(&none).changes, Some(ChangesForm::default()));
+}
+
+#[test]
+fn an_override_without_a_template_shows_no_value() {
+    let key = Key::new("", "FederatedSecret", "shop", "key");
+    let operation = Operation {
+        verb: Verb::Add,
+        path: Pointer::parse("/stringData/token").unwrap(),
+        from: None,
+        value: Some(serde_json::json!("VALUE")),
+        at: Pos::file("x.yaml"),
+        from_the_end: false,
+        replace_may_add: false,
+        variables: false,
+    };
+    let change = Override {
+        by: Arc::new(key.clone()),
+        origin: Pos::file("x.yaml"),
+        clusters: Applies::To("c000".to_owned()),
+        objects: None,
+        action: Action::Patch(vec![operation].into()),
+    };
+    let workload =
+        Workload { overrides: vec![change].into(), ..Workload::new(key, Pos::file("x.yaml"), Vec::new()) };
+    let shown = placements::overrides(&workload);
+    assert_eq!(shown[0].after.as_deref(), Some(HIDDEN));
+}
+
+#[test]
+fn long_labels_are_cut_and_still_group() {
+    let mut world = World::new(4, 1);
+    let long = "x".repeat(100_000);
+    for (name, end) in [("c000", "a"), ("c001", "b"), ("c002", "a"), ("c003", "b")] {
+        let labels = BTreeMap::from([("region".to_owned(), format!("{long}{end}"))]);
+        let cluster = Cluster { name: name.into(), labels, ..Cluster::default() };
+        world.fleet.clusters.insert(name.to_owned(), Shared::from(cluster));
+    }
+    let site = world.site();
+    let names: Names = Block::read(text(&site, "names")).unwrap();
+    assert_eq!(names.labels["region"].of, [2, 0, 2, 1]);
+    assert!(names.labels["region"].values.iter().all(|value| value.len() < 1_000));
+    let details: BTreeMap<String, ClusterDetails> = Block::read(text(&site, "c-0")).unwrap();
+    assert!(details["c000"].labels["region"].len() < 1_000);
 }
