@@ -39,7 +39,8 @@ fn of_cluster(
     let line = line_of(inputs, name);
     let own = cluster.map(|cluster| &cluster.labels);
     let is_own = |key: &String| own.is_none_or(|own| own.contains_key(key));
-    let (own, reported): (Labels, Labels) = labels.clone().into_iter().partition(|(key, _)| is_own(key));
+    let labels = labels.iter().map(|(key, value)| (shortened(key), shortened(value)));
+    let (own, reported): (Labels, Labels) = labels.partition(|(key, _)| is_own(key));
     let mut details = ClusterDetails {
         at: cluster.map(|cluster| cluster.origins.iter().map(place).collect()).unwrap_or_default(),
         labels: own,
@@ -88,7 +89,7 @@ fn taint(taint: &Taint) -> TaintWords {
         "" => format!("{}:{}", taint.key, taint.effect_word),
         value => format!("{}={value}:{}", taint.key, taint.effect_word),
     };
-    TaintWords { words, since: taint.since.map(Timestamp::as_second) }
+    TaintWords { words: shortened(&words), since: taint.since.map(Timestamp::as_second) }
 }
 
 /// Returns the measurements of a cluster. The member's report wins over its file.

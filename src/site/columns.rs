@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_base::model::selector::Labels;
 use berth_engine::release::stages::ClusterLabels;
 
+use crate::cell::shortened;
 use crate::form::{LabelRuns, runs};
 use crate::inputs::SiteInputs;
 
@@ -73,7 +74,7 @@ impl Columns {
             values.binary_search(&value).map_or(0, |index| index as u32)
         };
         let of = runs(self.labels.iter().map(position));
-        LabelRuns { values, of }
+        LabelRuns { values: values.iter().map(|value| shortened(value)).collect(), of }
     }
 }
 
