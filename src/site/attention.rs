@@ -141,7 +141,7 @@ impl Watch<'_> {
             to: format!("#/p/{}", address(&self.grid.id(&held.key))),
             at: placement.map(|placement| place(&placement.origin)),
             cause,
-            then: Some("every cluster keeps what it has, until the edit is undone or approved".to_owned()),
+            then: Some("every cluster keeps its copy until somebody undoes or approves the edit".to_owned()),
             remedy: Some(format!("{ALLOW_DELETE}: {}", held.digest)),
         }
     }
@@ -216,7 +216,7 @@ impl Watch<'_> {
         let last = lines.iter().filter_map(|line| line.reported).max();
         let (first, is_one) = (lines.first()?, lines.len() == 1);
         let reports = match never {
-            0 => "no report for three of their intervals".to_owned(),
+            0 => "no report for three intervals".to_owned(),
             _ if never == lines.len() => "never reported".to_owned(),
             _ => format!("{never} of them never reported"),
         };
@@ -232,7 +232,7 @@ impl Watch<'_> {
             since: last.map(Timestamp::as_second),
             cells: self.cells_in(&names, CellState::Silent),
             to: if is_one { format!("#/c/{}", address(&first.name)) } else { "#/?is=silent".to_owned() },
-            then: Some("they count as no success and no failure".to_owned()),
+            then: Some("rollouts count them as neither success nor failure".to_owned()),
             ..Attention::default()
         })
     }

@@ -123,7 +123,7 @@ impl Known<'_> {
         let Some((copy, member)) = self.reported else { return self.recorded(pick) };
         match copy.state {
             CopyState::InSync => Cell::new(CellState::InSync, ""),
-            CopyState::Progressing => Cell::new(CellState::Progressing, "is not healthy yet"),
+            CopyState::Progressing => Cell::new(CellState::Progressing, "its objects are not healthy yet"),
             CopyState::WithProblems => self.problem(),
             CopyState::Waiting => self.waits(pick),
             CopyState::Unmade => Cell::new(CellState::Failing, self.failure(&pick.cluster)),
@@ -221,7 +221,7 @@ impl Known<'_> {
 
     fn held(&self, pick: &Pick) -> Option<Cell> {
         let in_ledger = self.held.is_some_and(|held| held.contains(&*pick.cluster));
-        let words = "its removal is held until it is approved; it keeps what it has";
+        let words = "its removal is held until somebody approves it; the cluster keeps its copy";
         (in_ledger || (pick.leaving && pick.held)).then(|| Cell::new(CellState::Held, words))
     }
 

@@ -228,7 +228,7 @@ fn state_runs(row: &Row<'_>) -> Vec<(usize, usize, u8)> {
         let state = placed.cell.state.number();
         match runs.last_mut() {
             Some((start, length, last)) if *start + *length == placed.column && *last == state => {
-                *length += 1
+                *length += 1;
             }
             _ => runs.push((placed.column, 1, state)),
         }

@@ -78,7 +78,7 @@ const clusterPositions = (names) => names.map((name) => fleet.clusterOf.get(name
 
 /* Removed, changed and added objects, as far as the page knows them. */
 function changeCounts({ changes }) {
-  if (!changes) return muted('not known');
+  if (!changes) return muted('unknown');
   const { removed, changed, added } = changes;
   const parts = [['minus', '−', removed], ['tilde', '~', changed], ['plus', '+', added]].filter(([, , count]) => count);
   return parts.length ? parts.map(([name, sign, count]) => h('span', { class: name }, `${sign}${number(count)} `)) : muted('0');

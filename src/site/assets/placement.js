@@ -155,7 +155,7 @@ function reasonIn({ placement, details, reasonOf }, cluster) {
 function overridesSection({ overrides, at }) {
   const entry = ({ to, path, before, after, at: place }) => h('div', { class: 'over' }, h('p', {}, h('b', {}, to), ' ', h('span', { class: 'muted m' }, breakable(path)), ' ', placeLink(place)),
     h('div', { class: 'diff' }, before == null ? null : h('del', {}, before), after == null ? null : h('ins', {}, after)));
-  const none = at && head.hasSource ? 'None: every cluster has the template as it is.' : 'Not known without the source.';
+  const none = at && head.hasSource ? 'None: every cluster has the template as it is.' : 'Unknown without the source.';
   return h('section', { class: 'later' }, h('h2', {}, 'Overrides'), overrides.length ? overrides.map(entry) : h('p', { class: 'muted' }, none));
 }
 

@@ -31,7 +31,7 @@ pub(super) fn digest(args: &SiteArgs, opened: &StateRepo) -> Result<String, Comm
     let flags = (args.history, args.causes, &args.at, &args.file_link, &args.commit_link, rendered);
     let mut hash = Sha256::new();
     hash.update(format!("{} {flags:?} {path:?}\n", env!("CARGO_PKG_VERSION")));
-    hash.update(format!("{branch:?} {:?} {links:?}\n", detached));
+    hash.update(format!("{branch:?} {detached:?} {links:?}\n"));
     // The branch that is fetched only for a page does not move by itself.
     for (name, commit) in repo.list_refs("refs/")?.iter().filter(|(name, _)| *name != SOURCE_OF_ADDRESS) {
         hash.update(format!("{name} {commit}\n"));
