@@ -375,6 +375,10 @@ fn a_member_that_is_behind_is_on_its_way_and_problems_elsewhere_are_listed() {
     assert_eq!((behind.head.title.as_str(), behind.head.attention.len()), ("1 on its way", 0), "{old}");
     let state = |page: &Page| cells(page)[&("FederatedConfigMap/shop/web".to_owned(), "a".to_owned())];
     assert_eq!(state(&behind), CellState::Progressing.number());
+    // A member that is behind makes no page anew before it counts as silent.
+    let moment = Timestamp::from_second(published + 20).expect("a moment");
+    let again = run_at(moment, &["site", "--repo", repo.arg(), "--out", arg(&out)]).expect(0);
+    assert!(again.err.contains("is up to date"), "{}", again.err);
     let silent = after(100);
     assert_eq!(silent.head.attention[0].title, "The member of a is silent");
     assert_eq!(state(&silent), CellState::Silent.number());
