@@ -120,7 +120,7 @@ fn cells<'s>(
     cells
 }
 
-/// Collects what is known about a copy. Copies and steps of a rollout stand in the order of the picks.
+/// Collects the knowledge about a copy. Copies and steps of a rollout stand in the order of the picks.
 fn known<'a>(
     inputs: &'a SiteInputs<'_>,
     (decision, cluster): (&'a Decision, &str),

@@ -1,4 +1,4 @@
-//! The head and the names: what the first view shows.
+//! The head and the names, for the first view.
 
 use std::collections::BTreeMap;
 

@@ -163,7 +163,7 @@ fn host_and_path(repository: &str) -> Option<(&str, &str)> {
         None => repository.split_once(':')?,
     };
     let host = host.rsplit('@').next()?;
-    // A port of ssh is none of the web server.
+    // The port of ssh differs from that of the web server.
     let host = host.split(':').next()?;
     let is_host =
         !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-".contains(&byte));

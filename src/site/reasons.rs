@@ -1,7 +1,7 @@
 //! Why placements pick clusters, and why not.
 //!
 //! Clusters with equal labels, taints and facts get equal verdicts from most policies. Such policies are explained over
-//! one cluster of each class. A policy that ranks clusters, or reads their names, is explained over all of them.
+//! one cluster of each class. A policy that ranks clusters, or reads their names or measurements, is explained over all.
 
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ pub(crate) fn explain(inputs: &SiteInputs<'_>, columns: &Columns, rows: &[Row<'_
     let classes = Classes::of(fleet, inputs, columns);
     let by_class = |row: &&Row<'_>| {
         let placement = fleet.placements.get(&row.decision.key);
-        placement.is_some_and(|placement| reads_no_names(placement)) && classes.are_uniform(row.decision)
+        placement.is_some_and(|placement| reads_classes(placement)) && classes.are_uniform(row.decision)
     };
     let (alike, single): (Vec<&Row<'_>>, Vec<&Row<'_>>) = rows.iter().partition(by_class);
     let mut found: BTreeMap<Key, Explanation> = BTreeMap::new();
@@ -82,19 +82,21 @@ pub(crate) fn explain(inputs: &SiteInputs<'_>, columns: &Columns, rows: &[Row<'_
     rows.iter().map(of_row).collect()
 }
 
-/// Reports whether a policy's verdict on a cluster depends on nothing but the cluster's properties.
-fn reads_no_names(placement: &Placement) -> bool {
+/// Reports whether a policy's verdict on a cluster depends on nothing but the cluster's class.
+fn reads_classes(placement: &Placement) -> bool {
     let Source::Own(policy) = &placement.source else { return false };
-    let reads_names = |filter: &Filter| match &filter.rule {
+    let reads_more = |filter: &Filter| match &filter.rule {
         Rule::Named(_) | Rule::Reachable(_) | Rule::Nowhere(_) => true,
-        Rule::AnyOf(terms) => terms.iter().any(|term| !term.expressions.is_empty()),
+        Rule::AnyOf(terms) => {
+            terms.iter().any(|term| !term.expressions.is_empty() || !term.properties.is_empty())
+        }
         _ => false,
     };
     policy.selection == Selection::All
         && policy.scorers.is_empty()
         && policy.division.is_none()
         && policy.blocked.is_none()
-        && !policy.candidates.iter().chain(&policy.filters).any(reads_names)
+        && !policy.candidates.iter().chain(&policy.filters).any(reads_more)
 }
 
 impl<'s> Classes<'s> {
@@ -103,13 +105,13 @@ impl<'s> Classes<'s> {
         let (mut representatives, mut of, mut sizes) = (Vec::new(), BTreeMap::new(), Vec::new());
         for (name, cluster) in &fleet.clusters {
             let facts = inputs.state.facts.get(name).map(|facts| &**facts);
-            let class = *known.entry(properties(cluster, facts)).or_insert(representatives.len());
-            if class == representatives.len() {
+            let index = *known.entry(class(cluster, facts)).or_insert(representatives.len());
+            if index == representatives.len() {
                 representatives.push(name.as_str());
                 sizes.push(0);
             }
-            sizes[class] += 1;
-            of.insert(name.as_str(), class);
+            sizes[index] += 1;
+            of.insert(name.as_str(), index);
         }
         let of_column = columns.names.iter().map(|name| of.get(name.as_str()).copied()).collect();
         Classes { representatives, of, sizes, of_column }
@@ -123,7 +125,7 @@ impl<'s> Classes<'s> {
         reduced
     }
 
-    /// Reports whether a decision picks all clusters of a class or none. A pick that only stays makes a difference.
+    /// Reports whether a decision picks all clusters of a class or none. A pick that only stays splits its class.
     fn are_uniform(&self, decision: &Decision) -> bool {
         let mut picked: BTreeMap<usize, usize> = BTreeMap::new();
         for class in decision.picked().filter_map(|pick| self.of.get(&*pick.cluster)) {
@@ -133,18 +135,31 @@ impl<'s> Classes<'s> {
     }
 }
 
-/// Writes everything of a cluster but its names, equal for equal clusters.
-fn properties(cluster: &Cluster, facts: Option<&ClusterStatus>) -> String {
-    let nameless = Cluster { name: "".into(), origins: Vec::new(), ..cluster.clone() };
+/// Writes what policies of classes read of a cluster: everything but names, places, measurements, scores, and the fields
+/// that only expressions read.
+fn class(cluster: &Cluster, facts: Option<&ClusterStatus>) -> String {
+    let shared = Cluster {
+        name: "".into(),
+        origins: Vec::new(),
+        properties: BTreeMap::new(),
+        capacity: BTreeMap::new(),
+        allocatable: BTreeMap::new(),
+        available: BTreeMap::new(),
+        scores: BTreeMap::new(),
+        details: BTreeMap::new(),
+        ..cluster.clone()
+    };
     let facts = facts.map(|facts| ClusterStatus {
         cluster: String::new(),
         reported: None,
         next_due: None,
         applied: None,
+        properties: BTreeMap::new(),
+        scores: BTreeMap::new(),
         copies: BTreeMap::new(),
         ..facts.clone()
     });
-    format!("{nameless:?} {facts:?}")
+    format!("{shared:?} {facts:?}")
 }
 
 /// The inputs of an explanation.
@@ -277,7 +292,7 @@ fn funnel(
         FunnelStep { rule, by, left, dropped: dropped.into_iter().collect() }
     });
     let mut steps: Vec<FunnelStep> = steps.collect();
-    // The selection is a rule only if it drops somebody.
+    // The selection is a rule only if it drops a cluster.
     steps.pop_if(|step| step.dropped.is_empty());
     steps
 }
@@ -323,5 +338,31 @@ fn selection_in_words(policy: &Policy) -> String {
             let names = choices.iter().map(|choice| &choice.name);
             format!("one choice after the other: {}", some_of(names, MOST_NAMED))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn measurements_split_no_class_and_labels_do() {
+        let cluster = |free: &str, region: &str| Cluster {
+            name: free.into(),
+            properties: BTreeMap::from([("nodes".to_owned(), free.to_owned())]),
+            available: BTreeMap::from([("cpu".to_owned(), free.to_owned())]),
+            labels: BTreeMap::from([("region".to_owned(), region.to_owned())]),
+            ..Cluster::default()
+        };
+        let facts = |free: &str| ClusterStatus {
+            cluster: free.to_owned(),
+            properties: BTreeMap::from([("nodes".to_owned(), free.to_owned())]),
+            ..ClusterStatus::default()
+        };
+        let of = |free: &str, region: &str| class(&cluster(free, region), Some(&facts(free)));
+        assert_eq!(of("1", "north"), of("2", "north"));
+        assert_ne!(of("1", "north"), of("1", "south"));
+        let silent = ClusterStatus { heard: true, ..facts("1") };
+        assert_ne!(of("1", "north"), class(&cluster("1", "north"), Some(&silent)));
     }
 }

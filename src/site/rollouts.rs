@@ -137,7 +137,7 @@ fn verdict(rollout: &RolloutProgress, cluster: &RolloutClusterProgress) -> &'sta
         Some(Health::Failed) => "failed",
         Some(Health::Succeeded) => "succeeded",
         Some(Health::Applying | Health::Progressing) => "progressing",
-        // As `berth rollout show` has it: applying.
+        // `berth rollout show` calls it `applying`.
         None => "progressing",
     }
 }

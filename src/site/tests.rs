@@ -214,7 +214,7 @@ fn a_folder_gets_what_it_lacks_and_loses_only_stale_blocks() {
 }
 
 #[test]
-fn a_head_tells_whether_its_page_is_whole_and_until_when_it_is_true() {
+fn a_head_shows_whether_its_page_is_whole_and_until_when_it_is_true() {
     let site = World::new(6, 4).site();
     let text = site.files.last().map(|file| std::str::from_utf8(&file.bytes).unwrap()).unwrap();
     let head = Site::read_head(text).unwrap();

@@ -21,7 +21,7 @@ pub struct RolloutDetails {
     pub notes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub begun: Option<i64>,
-    /// The next moment at which it goes on by itself.
+    /// The next moment at which it continues by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<i64>,
     pub at: Place,

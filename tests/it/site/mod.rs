@@ -375,6 +375,10 @@ fn a_member_that_is_behind_is_on_its_way_and_problems_elsewhere_are_listed() {
     assert_eq!((behind.head.title.as_str(), behind.head.attention.len()), ("1 on its way", 0), "{old}");
     let state = |page: &Page| cells(page)[&("FederatedConfigMap/shop/web".to_owned(), "a".to_owned())];
     assert_eq!(state(&behind), CellState::Progressing.number());
+    // A member that is behind makes no page anew before it counts as silent.
+    let moment = Timestamp::from_second(published + 20).expect("a moment");
+    let again = run_at(moment, &["site", "--repo", repo.arg(), "--out", arg(&out)]).expect(0);
+    assert!(again.err.contains("is up to date"), "{}", again.err);
     let silent = after(100);
     assert_eq!(silent.head.attention[0].title, "The member of a is silent");
     assert_eq!(state(&silent), CellState::Silent.number());
@@ -423,10 +427,9 @@ fn members_that_are_silent_or_fail_have_cells_items_and_words_with_bounds() {
 #[test]
 fn a_member_whose_clock_is_ahead_does_not_make_the_page_look_new() {
     let repo = small_fleet();
-    repo.publish().expect(0);
-    let published: i64 =
-        repo.git(&["log", "-1", "--format=%ct", "berth/rendered"]).parse().expect("a number");
-    report(&repo, "a", 60 * 24 * 30, "");
+    let published = repo.dated().as_second();
+    repo.publish_at(repo.dated()).expect(0);
+    report(&repo, "a", 60 * 24 - 1, "");
     let folder = tempfile::tempdir().expect("a folder");
     let moment = Timestamp::from_second(published + 10).expect("a moment");
     run_at(moment, &["site", "--repo", repo.arg(), "--out", arg(folder.path())]).expect(0);

@@ -50,7 +50,7 @@ fn list(folder: &Path, prefix: &str, found: &mut BTreeSet<String>) -> Result<(),
     for entry in std::fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         let name = entry.file_name().to_string_lossy().into_owned();
-        // A Git repository around the page is none of its files.
+        // A Git repository's own folder does not belong to the page.
         if name == ".git" {
             continue;
         }

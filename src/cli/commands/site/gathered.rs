@@ -40,6 +40,8 @@ pub(super) struct Gathered {
 struct GatheredMembers {
     summary: FleetSummary,
     lines: Vec<ClusterLine>,
+    /// The first second at which a member that is behind counts as silent.
+    next_silence: Option<i64>,
     statuses: Map<String, Shared<ClusterStatus>>,
 }
 
@@ -74,8 +76,10 @@ impl Gathered {
         let rollouts = RolloutProgress::all(Sources { current: &current.state, built: built.as_ref(), now });
         let until = match &members {
             _ if is_past => None,
-            Some(members) => stamp::until(&members.lines, &members.statuses, built.as_ref(), &rollouts, now),
-            None => stamp::until(&[], &Map::new(), built.as_ref(), &rollouts, now),
+            Some(members) => {
+                stamp::until(members.next_silence, &members.statuses, built.as_ref(), &rollouts, now)
+            }
+            None => stamp::until(None, &Map::new(), built.as_ref(), &rollouts, now),
         };
         let stamp = Stamp { inputs: inputs_digest, until: until.map(Timestamp::as_second) };
         Ok(Gathered {
@@ -150,6 +154,7 @@ fn members(located: &Located, ui: &Ui) -> Result<(Option<GatheredMembers>, Sourc
         commit: status.processed.as_ref().map(|processed| processed.source.clone()),
         pending: status.pending.as_ref().map(|pending| (pending.commits, pending.branch.clone())),
     };
+    let next_silence = status.next_silence;
     let lines = status.fleet.clusters.into_iter().map(|cluster| cluster.line).collect();
     if has_none {
         ui.status(
@@ -157,7 +162,7 @@ fn members(located: &Located, ui: &Ui) -> Result<(Option<GatheredMembers>, Sourc
         );
         return Ok((None, source));
     }
-    Ok((Some(GatheredMembers { summary, lines, statuses }), source))
+    Ok((Some(GatheredMembers { summary, lines, next_silence, statuses }), source))
 }
 
 /// Makes the step that follows the state: for the newest publication as a pass would make it now, for an earlier one

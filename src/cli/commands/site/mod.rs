@@ -1,7 +1,7 @@
 //! `berth site --out DIR`: the fleet as a page of files.
 //!
 //! - [`gathered`]: reads everything that the page shows. [`history`]: reads the publications.
-//! - [`stamp`]: tells whether an earlier page is still true. [`folder`]: writes the files that changed.
+//! - [`stamp`]: reports whether an earlier page is still true. [`folder`]: writes the files that changed.
 
 mod folder;
 mod gathered;

@@ -9,10 +9,9 @@ use super::SiteArgs;
 use crate::flags::state::{SOURCE_OF_ADDRESS, StateRepo};
 use crate::process::exit::CommandError;
 use berth_base::model::member::silent_after;
-use berth_base::model::{ClusterStatus, Map, MemberState, Shared, Timestamp};
+use berth_base::model::{ClusterStatus, Map, Shared, Timestamp};
 use berth_base::text::hex;
 use berth_engine::pipeline::Built;
-use berth_engine::report::ClusterLine;
 use berth_engine::rollouts::RolloutProgress;
 use berth_site::inputs::Links;
 
@@ -47,20 +46,18 @@ fn without_credentials(place: &str) -> String {
     format!("{scheme}://{}/{path}", host.rsplit('@').next().unwrap_or_default())
 }
 
-/// Returns the moment from which the same refs may give another page.
+/// Returns the moment from which the same refs may give another page. `next_silence` is the second at which a member that
+/// is behind counts as silent.
 pub(super) fn until(
-    lines: &[ClusterLine],
+    next_silence: Option<i64>,
     statuses: &Map<String, Shared<ClusterStatus>>,
     built: Option<&Built>,
     rollouts: &[RolloutProgress],
     now: Timestamp,
 ) -> Option<Timestamp> {
-    // A member that is behind counts as silent soon.
-    if lines.iter().any(|line| line.state == MemberState::Behind.word()) {
-        return Some(Timestamp::UNIX_EPOCH);
-    }
     let silent_from = |last: i64| Timestamp::from_second(last.saturating_add(1)).ok();
     let silences = statuses.values().filter_map(|status| silent_from(silent_after(status)?));
+    let silences = silences.chain(next_silence.and_then(|second| Timestamp::from_second(second).ok()));
     let steps = rollouts.iter().filter_map(|rollout| rollout.next);
     silences
         .chain(steps)

@@ -50,6 +50,9 @@ pub(crate) struct FleetStatus<'s> {
     pub processed: Option<ProcessedSource>,
     pub pending: Option<Pending>,
     pub fleet: Shown,
+    /// The first second at which a member that is behind counts as silent, if it does not report before.
+    #[serde(skip)]
+    pub next_silence: Option<i64>,
 }
 
 /// The clusters and workloads of a status.
@@ -146,10 +149,11 @@ impl<'s> FleetStatus<'s> {
         (summary, now): (&FleetSummary, Timestamp),
         selection: &Selection,
     ) -> Result<FleetStatus<'s>, CommandError> {
-        let mut clusters = Vec::new();
+        let (mut clusters, mut next_silence) = (Vec::new(), None::<i64>);
         let chosen = summary.clusters().values().filter(|line| selection.has(&line.name));
         for mut line in chosen.cloned() {
-            tell_dead_from_behind(repo, &located.refs, &mut line, now)?;
+            let silent_from = tell_dead_from_behind(repo, &located.refs, &mut line, now)?;
+            next_silence = next_silence.into_iter().chain(silent_from).min();
             let facts = located.current.as_ref().and_then(|current| current.state.facts.get(&line.name));
             line.unreachable_since = facts.and_then(|facts| facts.silent);
             line.frozen_since = facts.and_then(|facts| facts.frozen);
@@ -183,7 +187,7 @@ impl<'s> FleetStatus<'s> {
             });
         }
         let fleet = Shown { clusters, totals, workloads };
-        Ok(FleetStatus { rendered, processed, pending, fleet })
+        Ok(FleetStatus { rendered, processed, pending, fleet, next_silence })
     }
 
     /// Reads the source commit processed last again, to show its errors. Without the commit, only their number is
@@ -239,25 +243,27 @@ impl Pending {
 /// The time in which a running member applies a new folder and reports.
 const ANSWER_SECONDS: i64 = 60;
 
-/// Marks a member that is behind as silent, if it has not reported for a while since its folder was published.
+/// Marks a member that is behind as silent, if it has not reported for a while since its folder was published. Returns the
+/// second from which it counts as silent, if that is later.
 fn tell_dead_from_behind(
     repo: &Repo,
     refs: &Refs,
     cluster: &mut ClusterLine,
     now: Timestamp,
-) -> Result<(), CommandError> {
-    let Some(reported) = cluster.reported else { return Ok(()) };
+) -> Result<Option<i64>, CommandError> {
+    let Some(reported) = cluster.reported else { return Ok(None) };
     let silent_for = |since: i64| now.as_second().saturating_sub(since);
     cluster.reported_seconds_ago = Some(silent_for(reported.as_second()).max(0));
     if cluster.state == MemberState::Behind.word()
         && let Some(commit) = repo.read_ref(&refs.cluster(&cluster.name))?
     {
         let since = repo.commit(commit)?.seconds.max(reported.as_second());
-        if silent_for(since) > ANSWER_SECONDS {
-            cluster.state = NO_ANSWER;
+        if silent_for(since) <= ANSWER_SECONDS {
+            return Ok(Some(since.saturating_add(ANSWER_SECONDS + 1)));
         }
+        cluster.state = NO_ANSWER;
     }
-    Ok(())
+    Ok(None)
 }
 
 fn held(lines: &[String]) -> Vec<HeldWorkload> {
