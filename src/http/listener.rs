@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -182,7 +182,8 @@ async fn respond(
     let Answer { status, kind, text } = answer(Request { request, waits: waits.clone() }).await;
     waits.set(true);
     let response = hyper::Response::builder().status(status).header(CONTENT_TYPE, kind);
-    response.header(CACHE_CONTROL, "no-store").body(text).expect("these headers are valid")
+    let response = response.header(CACHE_CONTROL, "no-store").header(X_CONTENT_TYPE_OPTIONS, "nosniff");
+    response.body(text).expect("these headers are valid")
 }
 
 #[cfg(test)]

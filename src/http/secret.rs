@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use berth_base::text::hex;
+
 /// Text that no output may show.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -10,6 +12,15 @@ impl Secret {
     /// Makes a secret of a text.
     pub fn new(text: impl Into<String>) -> Secret {
         Secret(text.into())
+    }
+
+    /// Makes a secret that nobody can guess, of letters and digits.
+    pub fn random() -> std::io::Result<Secret> {
+        let mut bytes = [0; 16];
+        let provider = rustls::crypto::ring::default_provider();
+        let filled = provider.secure_random.fill(&mut bytes);
+        filled.map_err(|_| std::io::Error::other("the system gives no randomness"))?;
+        Ok(Secret(hex(&bytes)))
     }
 
     /// Returns the text, for the request that needs it.
@@ -39,5 +50,6 @@ mod tests {
         assert_eq!(format!("{secret:?}"), "***");
         assert_eq!(secret.hide_in("Bad credentials: s3cret"), "Bad credentials: …");
         assert_eq!(Secret::new("").hide_in("ab"), "ab");
+        assert_ne!(Secret::random().expect("randomness"), Secret::random().expect("randomness"));
     }
 }

@@ -10,7 +10,7 @@
 //! - [`attention`]: what differs from the source, one item for each cause.
 //! - [`head`], [`placements`], [`clusters`], [`rollouts`], [`publications`]: inputs → their forms.
 //! - [`block`]: a form ↔ a file named by its content. [`document`]: the first page, readable without scripts.
-//! - [`assets`]: the page's own scripts and styles.
+//! - [`assets`]: the page's own scripts and styles. [`live`]: the page of a server, which follows the fleet.
 
 mod assets;
 mod attention;
@@ -23,6 +23,7 @@ pub mod form;
 mod grid;
 mod head;
 pub mod inputs;
+mod live;
 mod placements;
 mod publications;
 mod reasons;

@@ -21,9 +21,6 @@ const MOST_IN_A_BLOCK: usize = 64;
 /// The folder of the blocks.
 const DATA: &str = "data/";
 
-/// The file that a browser opens.
-const INDEX: &str = "index.html";
-
 /// The text around the data of the head.
 const HEAD_CALL: (&str, &str) = ("berth(\"head\",", ")\n");
 
@@ -52,6 +49,9 @@ pub struct Changes<'s> {
 impl Site {
     /// The file that names all others.
     pub const HEAD: &str = "data/head.js";
+
+    /// The file that a browser opens.
+    pub const INDEX: &str = "index.html";
 
     /// Makes a page.
     pub fn of(inputs: &SiteInputs<'_>) -> Site {
@@ -137,7 +137,7 @@ impl Site {
 }
 
 fn is_fixed(path: &str) -> bool {
-    path == INDEX || path == Site::HEAD || ASSETS.iter().any(|(asset, _)| *asset == path)
+    path == Site::INDEX || path == Site::HEAD || ASSETS.iter().any(|(asset, _)| *asset == path)
 }
 
 /// Reports whether a path is that of a block: `data/<key>.<8 digits>.js`, with a key as pages have them.
@@ -174,7 +174,7 @@ fn files(head: &Head, blocks: &[Block]) -> Vec<SiteFile> {
     let mut files: Vec<SiteFile> =
         ASSETS.iter().map(|(path, text)| fixed(path, text.as_bytes().to_vec())).collect();
     files.extend(blocks.iter().map(block));
-    files.push(fixed(INDEX, document::first_page(head).into_bytes()));
+    files.push(fixed(Site::INDEX, document::first_page(head).into_bytes()));
     let mut script = HEAD_CALL.0.as_bytes().to_vec();
     script.extend(json(head));
     script.extend(HEAD_CALL.1.as_bytes());

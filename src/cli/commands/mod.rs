@@ -34,6 +34,7 @@ mod start;
 mod status;
 mod suspend;
 mod sync;
+mod ui;
 mod unjoin;
 mod verify;
 mod wait;
@@ -45,7 +46,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::output::ui::{self, ColourChoice, Ui};
+use crate::output::ui::{ColourChoice, Ui, write_error};
 use crate::process::errors;
 use crate::process::exit::{self, Exit, Outcome};
 use crate::process::shell::Shell;
@@ -89,6 +90,7 @@ enum Command {
     Resume(suspend::ResumeArgs),
     Status(status::StatusArgs),
     Site(site::SiteArgs),
+    Ui(ui::UiArgs),
     Wait(wait::WaitArgs),
     Verify(verify::VerifyArgs),
     PublicKey(verify::PublicKeyArgs),
@@ -169,7 +171,7 @@ fn show_usage(error: &clap::Error, shell: &Shell) -> Exit {
     }
     match streams.print(&text(streams.out_is_terminal)) {
         Err(problem) if problem.kind() != ErrorKind::BrokenPipe => {
-            let error = ui::write_error(&problem);
+            let error = write_error(&problem);
             Ui::new(shell, false, ColourChoice::Auto).error(&error);
             error.exit
         }
@@ -199,6 +201,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Resume(args) => suspend::cmd_resume(args, ui),
         Command::Status(args) => status::cmd_status(args, ui),
         Command::Site(args) => site::cmd_site(args, ui),
+        Command::Ui(args) => ui::cmd_ui(args, ui),
         Command::Wait(args) => wait::cmd_wait(args, ui),
         Command::Verify(args) => verify::cmd_verify(args, ui),
         Command::PublicKey(args) => verify::cmd_public_key(args, ui),

@@ -161,6 +161,17 @@ impl Located {
         Ok(Located { opened, state, search })
     }
 
+    /// Finds the record again. Fetches it if it is at an address.
+    pub fn look_again(&mut self, state: &StateArgs) -> Result<(), CommandError> {
+        self.search = state.search(&self.opened.path)?;
+        self.state = LocatedState::find(&self.opened.repo, &self.search)?;
+        Ok(())
+    }
+
+    pub fn opened(&self) -> &StateRepo {
+        &self.opened
+    }
+
     pub fn repo(&self) -> &Repo {
         &self.opened.repo
     }

@@ -6,6 +6,9 @@ const FORMAT = 1;
 let head = null;
 let fleet = null;
 
+/* Takes a newer head, where a server has one. */
+let onHead = null;
+
 /* The blocks asked for, and those that were read. */
 const asked = new Map();
 const read = new Map();
@@ -13,7 +16,9 @@ const read = new Map();
 /* Called by the scripts of blocks. */
 window.berth = (key, value) => {
   asked.get(key)?.done(value);
-  if (key === 'head' && !head) { head = value; start(); }
+  if (key !== 'head') return;
+  if (head) onHead?.(value);
+  else { head = value; start(); }
 };
 
 async function inflate(text) {

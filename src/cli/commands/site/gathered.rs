@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{SiteArgs, history, stamp};
+use super::{PageArgs, history, stamp};
 use crate::commands::status::{FleetStatus, Selection, gather};
 use crate::flags::state::{self, Located};
 use crate::output::ui::Ui;
@@ -47,7 +47,7 @@ struct GatheredMembers {
 
 impl Gathered {
     pub fn read(
-        args: &SiteArgs,
+        args: &PageArgs,
         located: &Located,
         inputs_digest: String,
         ui: &Ui,
@@ -195,7 +195,7 @@ fn held(located: &Located, current: &CurrentState, is_past: bool) -> Vec<Held> {
 }
 
 /// Returns the fleet's name: its own, or that of its repository, which all work trees share.
-fn name(args: &SiteArgs, located: &Located, current: &CurrentState) -> String {
+fn name(args: &PageArgs, located: &Located, current: &CurrentState) -> String {
     let own = current.trailers.fleet().map(str::to_owned);
     let of_path = |path: &Path| {
         let path = path.canonicalize().ok()?;
@@ -217,7 +217,7 @@ fn name(args: &SiteArgs, located: &Located, current: &CurrentState) -> String {
 }
 
 /// Returns the addresses of files and commits: as given, or guessed from the remote.
-fn links(args: &SiteArgs, located: &Located) -> Result<Option<Links>, CommandError> {
+fn links(args: &PageArgs, located: &Located) -> Result<Option<Links>, CommandError> {
     if let Some(given) = args.links() {
         return Ok(Some(given));
     }

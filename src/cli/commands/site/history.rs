@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::SiteArgs;
+use super::PageArgs;
 use crate::flags::state::{self, Located};
 use crate::output::ui::Ui;
 use crate::planning::published_change::PublishedChange;
@@ -25,7 +25,7 @@ type Published = (CommitInfo, Trailers);
 
 /// Reads the publications up to a state, the newest first.
 pub(super) fn read(
-    args: &SiteArgs,
+    args: &PageArgs,
     located: &Located,
     current: &CurrentState,
     ui: &Ui,

@@ -6,15 +6,16 @@
 mod folder;
 mod gathered;
 mod history;
-mod stamp;
+pub(super) mod stamp;
 
 use std::path::PathBuf;
 
 use crate::flags::fleet::RepoArg;
 use crate::flags::state::{Located, StateArgs};
 use crate::output::ui::Ui;
-use crate::process::exit::{Exit, Outcome};
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::text::counted;
+use berth_site::Site;
 use berth_site::inputs::Links;
 use gathered::Gathered;
 
@@ -31,6 +32,13 @@ pub(crate) struct SiteArgs {
     /// Folder to write: a new or empty one, or that of an earlier page
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
+    #[command(flatten)]
+    page: PageArgs,
+}
+
+/// The content of a page
+#[derive(Debug, clap::Args)]
+pub(super) struct PageArgs {
     /// Show this publication, in place of the newest: a number, a commit or any revision of the rendered branch
     #[arg(long, value_name = "PUBLICATION")]
     at: Option<String>,
@@ -48,12 +56,22 @@ pub(crate) struct SiteArgs {
     #[arg(long, value_name = "TEMPLATE", requires = "file_link")]
     commit_link: Option<String>,
     #[command(flatten)]
-    repo: RepoArg,
+    pub repo: RepoArg,
     #[command(flatten)]
-    state: StateArgs,
+    pub state: StateArgs,
 }
 
-impl SiteArgs {
+impl PageArgs {
+    /// Makes the page of a record. `inputs` is the digest of what it is made from.
+    pub fn site(&self, located: &Located, inputs: String, ui: &Ui) -> Result<Site, CommandError> {
+        let processed = located.state.processed.as_ref();
+        if let Some(branch) = processed.and_then(|processed| processed.branch.as_deref()) {
+            self.state.fetch_source(located.path(), branch)?;
+        }
+        let gathered = Gathered::read(self, located, inputs, ui)?;
+        Ok(ui.watching("making the page", || gathered.site()))
+    }
+
     fn links(&self) -> Option<Links> {
         let (file, commit) = self.file_link.clone().zip(self.commit_link.clone())?;
         Some(Links { file, commit })
@@ -63,20 +81,16 @@ impl SiteArgs {
 pub(crate) fn cmd_site(args: &SiteArgs, ui: &Ui) -> Outcome {
     let _turn = folder::take_turn(&args.out, ui)?;
     let existing = folder::existing(&args.out)?;
-    let opened = args.state.open(&args.repo.path)?;
-    let search = args.state.search(&opened.path)?;
-    let inputs = stamp::digest(args, &opened)?;
+    let page = &args.page;
+    let opened = page.state.open(&page.repo.path)?;
+    let search = page.state.search(&opened.path)?;
+    let inputs = stamp::digest(page, &opened)?;
     if let Some(files) = folder::up_to_date(&args.out, &inputs, ui.now()) {
         ui.status(&summary(args, files, 0));
         return Ok(Exit::Done);
     }
     let located = Located::find_in(opened, search, ui)?;
-    let processed = located.state.processed.as_ref();
-    if let Some(branch) = processed.and_then(|processed| processed.branch.as_deref()) {
-        args.state.fetch_source(located.path(), branch)?;
-    }
-    let gathered = Gathered::read(args, &located, inputs, ui)?;
-    let site = ui.watching("making the page", || gathered.site());
+    let site = page.site(&located, inputs, ui)?;
     let written = folder::write(&args.out, &site, &existing)?;
     ui.status(&summary(args, site.files.len(), written));
     Ok(Exit::Done)

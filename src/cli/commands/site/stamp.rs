@@ -5,7 +5,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::SiteArgs;
+use super::PageArgs;
 use crate::flags::state::{SOURCE_OF_ADDRESS, StateRepo};
 use crate::process::exit::CommandError;
 use berth_base::model::member::silent_after;
@@ -16,7 +16,7 @@ use berth_engine::rollouts::RolloutProgress;
 use berth_site::inputs::Links;
 
 /// Returns the digest of the inputs: this berth, the flags, all refs, and the names of the repository.
-pub(super) fn digest(args: &SiteArgs, opened: &StateRepo) -> Result<String, CommandError> {
+pub(crate) fn digest(args: &PageArgs, opened: &StateRepo) -> Result<String, CommandError> {
     let repo = &opened.repo;
     let branch = repo.head_branch()?;
     let detached = if branch.is_none() { repo.resolve("HEAD")? } else { None };
