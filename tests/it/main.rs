@@ -179,6 +179,7 @@ mod tutorial;
 mod two_appliers;
 mod ugly;
 #[cfg(target_os = "linux")]
+mod ui;
 mod unfolding;
 mod units;
 mod unreadable;

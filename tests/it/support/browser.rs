@@ -75,7 +75,12 @@ impl Browser {
 
     /// Opens a page of a folder.
     pub fn open(&mut self, folder: &Path) {
-        self.call("Page.navigate", json!({"url": format!("file://{}/index.html", folder.display())}));
+        self.visit(&format!("file://{}/index.html", folder.display()));
+    }
+
+    /// Opens an address.
+    pub fn visit(&mut self, address: &str) {
+        self.call("Page.navigate", json!({"url": address}));
         self.until("document.readyState === 'complete'");
     }
 
