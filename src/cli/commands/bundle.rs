@@ -21,7 +21,7 @@ use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::model::Timestamp;
 use berth_base::text::counted;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::{CommitId, EntryKind, GitError, Repo};
 
 /// The shortest credential that is searched for. Shorter ones would match ordinary words.

@@ -20,7 +20,7 @@ use berth_engine::release::stages::ClusterLabels;
 use berth_engine::report::{self, DescribeInputs};
 use berth_engine::state::State;
 use berth_git::Repo;
-use berth_git::protocol::{Statuses, read_statuses};
+use berth_git::shared_refs::{Statuses, read_statuses};
 use berth_hub::publish::{ClusterRefCache, CurrentState, DifferingCache, differing};
 
 /// Show a placement and its status, as its own system describes it, or a cluster and what is on it

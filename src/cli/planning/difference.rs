@@ -16,7 +16,7 @@ use berth_base::model::placement::Source;
 use berth_base::model::{Decision, Fleet, Key, Shared, Template};
 use berth_base::text::counted;
 use berth_engine::gate::{HeldRecord, messages::ALLOW_DELETE};
-use berth_git::protocol::trailers::HELD;
+use berth_git::shared_refs::trailers::HELD;
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::current_state::{self, Place};
 use berth_hub::inputs::{PassInputs, Search};

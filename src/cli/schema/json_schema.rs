@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::fields::{ANY, Field};
+use super::field_discovery::{ANY, Field};
 use berth_base::yaml::Form;
 use berth_engine::dialects::ReadKind;
 

@@ -1,13 +1,13 @@
 //! The JSON Schemas of the kinds that berth reads, for editors.
 //!
-//! No field is listed here. Each kind's reader reads samples, and its questions ([`berth_base::yaml::asked`]) show
+//! No field is listed here. Each kind's reader reads samples, and its questions ([`berth_base::yaml::questions`]) show
 //! the fields and their requirements. So a new field of a reader is also in the schema, and a removed one is not.
 //! Only the descriptions are written by hand, and a test checks that each field has one.
 //!
 //! The kinds are those that users write, with their readers: those of a fleet repository, and those of a member's
 //! files.
 
-mod fields;
+mod field_discovery;
 mod json_schema;
 #[cfg(test)]
 mod tests;
@@ -31,7 +31,7 @@ pub const ALL: &str = "all.json";
 impl Kind {
     /// Returns the kind's JSON Schema.
     pub fn schema(&self) -> Json {
-        json_schema::of_kind(&self.kind, &fields::fields(self))
+        json_schema::of_kind(&self.kind, &field_discovery::fields(self))
     }
 
     /// Returns the file of its schema: `cluster.open-cluster-management.io/Placement.json`.

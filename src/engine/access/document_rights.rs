@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::facts::{is_cluster, is_set, object_role};
 use super::rule::{Rules, What};
-use super::{FOLDER, Facts, KIND, OWN_GROUP, World, cluster_rights, roles};
+use super::{FOLDER, Facts, KIND, OWN_GROUP, World, cluster_set_rights, roles};
 use crate::dialects::{AccessRole, Document};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Key;
@@ -53,7 +53,7 @@ impl World {
         }
         let all = Facts::of(clusters.iter().map(|(_, document)| *document), dialects);
         for (index, document) in &clusters {
-            let case = cluster_rights::Case { document, before: &self.before, now: &now, all: &all };
+            let case = cluster_set_rights::Case { document, before: &self.before, now: &now, all: &all };
             self.tell(&mut judged, *index, document, &|rules: &Rules| case.lacks(rules));
         }
         let counting = documents.iter().enumerate().filter(|(index, _)| !judged.refused.contains(index));
@@ -73,7 +73,7 @@ impl World {
         let lacking = match is_cluster(dialects, &document.key) {
             true => {
                 let all = Facts::of([document].into_iter(), dialects);
-                cluster_rights::Case { document, before: &self.before, now: &self.before, all: &all }
+                cluster_set_rights::Case { document, before: &self.before, now: &self.before, all: &all }
                     .lacks(&self.rules)
             }
             false => lacks(&self.rules, document),
@@ -93,7 +93,7 @@ impl World {
                     let needs = format!("clusterSets: {{admin: [{name}]}}");
                     MissingRight::new(format!("delete the cluster set `{name}`"), needs)
                 }),
-                false => cluster_rights::lacks_to_go(&self.before, rules, path, name, is_described_still),
+                false => cluster_set_rights::lacks_to_go(&self.before, rules, path, name, is_described_still),
             };
             let Some(words) = lacks(&self.rules) else { continue };
             let at = Pos::file(path.clone());

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::judge::{Item, PolicyFinding, judge};
+use super::findings::{Item, PolicyFinding, judge};
 use super::policy_test::PolicyTest;
 use super::view::Side;
 use berth_base::diag::{Diagnostics, Pos};

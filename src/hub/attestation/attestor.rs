@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::provenance::{Origin, Publication, folder_of, predicate};
 use crate::publish::{PublishError, Trailers};
-use berth_git::protocol::ClusterRef;
+use berth_git::shared_refs::ClusterRef;
 use berth_git::signature::PlainSigner;
 use berth_git::{CommitId, GitError, Repo};
 use berth_registry::RegistryError;

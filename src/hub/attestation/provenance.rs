@@ -8,7 +8,7 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 use crate::publish::{self, PublishError, Trailers};
 use berth_base::model::path;
 use berth_engine::state::layout;
-use berth_git::protocol::trailers::{GATE, IMPORT, PROCESSED, ROLLBACK, RULES, USED_APPROVAL};
+use berth_git::shared_refs::trailers::{GATE, IMPORT, PROCESSED, ROLLBACK, RULES, USED_APPROVAL};
 use berth_git::{CommitId, CommitInfo, EntryKind, Repo, TreeId};
 
 /// A commit of the rendered branch that berth made.

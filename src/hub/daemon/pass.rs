@@ -22,7 +22,7 @@ use berth_engine::hub_objects::Shown;
 use berth_engine::pipeline::Built;
 use berth_engine::plan::Plan;
 use berth_engine::report::SummaryInputs;
-use berth_git::protocol::{list_statuses, read_listed};
+use berth_git::shared_refs::{list_statuses, read_listed};
 use berth_git::{CommitId, GitError, Repo};
 
 /// The result of a pass.

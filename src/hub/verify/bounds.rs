@@ -9,7 +9,7 @@ use crate::inputs::moment::MOST_AHEAD_SECONDS;
 use crate::publish::{CurrentState, Trailers};
 use berth_base::model::{ClusterStatus, Map, Shared, Timestamp};
 use berth_engine::gate::Limits;
-use berth_git::protocol::trailers::{PROCESSED, RULES};
+use berth_git::shared_refs::trailers::{PROCESSED, RULES};
 use berth_git::{CommitId, CommitInfo, GitError, Repo};
 
 /// The folder of access rules.

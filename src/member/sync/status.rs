@@ -14,7 +14,7 @@ use super::plan::Action;
 use super::{SyncError, SyncOutcome};
 use berth_base::model::status::{Applied, Failing, MOST_PROBLEMS, Problem};
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
-use berth_git::protocol::{Refs, STATUS_FILE, read_status};
+use berth_git::shared_refs::{Refs, STATUS_FILE, read_status};
 use berth_git::{Entry, EntryKind, GitError, Identity, Repo, Writer};
 
 /// Returns the status of a member that applied a folder.

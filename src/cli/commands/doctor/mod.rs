@@ -1,13 +1,15 @@
 //! `berth doctor`: checks a setup and reports all problems at once.
 //!
-//! - [`finding`]: the results. [`rights`]: the rights of an account at the remote, and the forge's rules for branches.
-//!   [`services`]: those at a container registry, and in clusters to which the daemon writes. [`machine`]: files, clock,
-//!   addresses, signatures, and the repository on this machine, if there is no remote.
+//! - [`finding`]: the results.
+//! - [`machine`]: files, clock, addresses, signatures, and the repository on this machine, if there is no remote.
+//! - [`remote_rights`]: the rights of an account at the remote, and the forge's rules for branches.
+//! - [`registry`]: the rights at a container registry. [`clusters`]: those in clusters to which the daemon writes.
 
+mod clusters;
 mod finding;
 mod machine;
-mod rights;
-mod services;
+mod registry;
+mod remote_rights;
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +28,7 @@ use crate::process::exit::{CommandError, Outcome};
 use crate::process::files::OwnFolder;
 use berth_base::model::Timestamp;
 use berth_base::text::counted;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::signature::{AllowedSigners, Signer};
 use berth_git::transport::probe::Probe;
 use berth_git::transport::{Cancel, GitTransport, Listing, Transport as _, Want, WorkingCopy};
@@ -36,8 +38,8 @@ use berth_member::sync::commit_trust;
 use berth_registry::Registry;
 use finding::Findings;
 use machine::Trust;
-use rights::{Asker, ForgeApiArgs, Role, Tips};
-use services::Followed;
+use registry::Followed;
+use remote_rights::{Asker, ForgeApiArgs, Role, Tips};
 
 /// Check a setup: rights, protections, keys and machine, with what would be right
 ///
@@ -179,10 +181,10 @@ impl DoctorArgs {
             && let Some(registry) = self.publish.named()?
         {
             to.begin("registry");
-            services::check_daemon(&registry, &listing, !self.no_push, to);
+            registry::check_daemon(&registry, &listing, !self.no_push, to);
         }
         to.begin("rights");
-        tips.cluster_branch = rights::cluster_branch(&tips, &repo);
+        tips.cluster_branch = remote_rights::cluster_branch(&tips, &repo);
         if let Some(probe) = self.probe(&transport, &copy, &listing, to) {
             Asker { tips: &tips, repo: &repo, identity: &identity }.check(&role, &probe, to)?;
         }
@@ -221,10 +223,10 @@ impl DoctorArgs {
         to.begin("cluster");
         let access = self.events.access();
         if let Some(place) = self.events.place() {
-            services::check_events(place, &access, to);
+            clusters::check_events(place, &access, to);
         }
         for hub in self.hub.hubs(&access, "") {
-            services::check_hub(&hub, to);
+            clusters::check_hub(&hub, to);
         }
     }
 

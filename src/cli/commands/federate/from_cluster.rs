@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use crate::editing::working_tree::DocumentsIn;
-use crate::flags::host::HostArgs;
+use crate::flags::kubeconfig::HostArgs;
 use crate::process::exit::{CommandError, Exit};
 use berth_base::diag::{Diagnostic, Pos, Severity, did_you_mean};
 use berth_base::model::ObjectId;

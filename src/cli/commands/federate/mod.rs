@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::editing::working_tree::{self, WorkingTree};
-use crate::flags::host::HostArgs;
+use crate::flags::kubeconfig::HostArgs;
 use crate::flags::{fleet, names};
 use crate::output::results::{DocumentFormat, NameForm, ResultKind};
 use crate::output::ui::Ui;

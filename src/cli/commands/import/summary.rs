@@ -8,10 +8,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::import::Gathered;
-use crate::import::first::{First, Move};
+use crate::import::first_state::{First, Move};
 use berth_base::text::counted;
 use berth_git::CommitId;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 
 /// The summary of an import.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ use crate::process::files;
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain, is_label_value};
 use berth_base::model::ObjectId;
 use berth_base::yaml::emit;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_member::installer::{ApplyError, ClusterInstaller};
 use berth_member::live::Access;
 use shared_flags::fits;

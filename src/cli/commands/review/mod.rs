@@ -20,10 +20,10 @@ use crate::process::exit::{CommandError, Exit, Outcome};
 use crate::process::shell::Environment;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_engine::load::CONFIG_PATH;
-use berth_forge::environment::{self, Variables};
+use berth_forge::ci_run::{self, Variables};
 use berth_forge::{Forge, Given, PullRequest, State, Token};
 use berth_git::Repo;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::source_tree::read_file_at;
 use berth_hub::inputs::LocatedState;
 use berth_hub::inputs::current_state::{self, short};
@@ -150,14 +150,13 @@ impl ForgeArgs {
     pub fn find(&self, folder: &Path, environment: &Environment) -> Result<Found, CommandError> {
         let variables: Variables = environment.texts();
         let is_named = self.forge.is_some() || self.repository.is_some() || self.pull_request.is_some();
-        if environment::forge_of(&variables).is_none() && !is_named {
+        if ci_run::forge_of(&variables).is_none() && !is_named {
             return Ok(Found { variables, pull_request: None, token: None });
         }
-        let event = environment::event_file(&variables).map(|path| {
+        let event = ci_run::event_file(&variables).map(|path| {
             std::fs::read_to_string(path).map_err(|error| CommandError::io(format!("reading {path}"), &error))
         });
-        let pull_request =
-            environment::read(&variables, event.transpose()?.as_deref(), &self.given(folder)?)?;
+        let pull_request = ci_run::read(&variables, event.transpose()?.as_deref(), &self.given(folder)?)?;
         let token = match &self.token_file {
             Some(file) => {
                 let token = std::fs::read_to_string(file);
@@ -165,7 +164,7 @@ impl ForgeArgs {
                     token.map_err(|error| CommandError::io(format!("reading {}", file.display()), &error))?;
                 Some(token).filter(|token| !token.trim().is_empty()).map(|token| Token::new(&token))
             }
-            None => environment::token(&variables, pull_request.forge),
+            None => ci_run::token(&variables, pull_request.forge),
         };
         Ok(Found { variables, pull_request: Some(pull_request), token })
     }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap_complete::engine::ArgValueCandidates;
 use serde::Serialize;
 
-use super::standing::{ClusterLine, WorkloadForm, WorkloadLine, or_dash};
+use super::progress::{ClusterLine, WorkloadForm, WorkloadLine, or_dash};
 use crate::flags::fleet::FleetArgs;
 use crate::flags::names::{self, find};
 use crate::flags::state::{Record, RecordArgs};

@@ -170,7 +170,7 @@ type Snapshot = BTreeMap<String, CommitId>;
 #[derive(Debug)]
 pub(crate) struct Publishing {
     repo: PathBuf,
-    refs: berth_git::protocol::Refs,
+    refs: berth_git::shared_refs::Refs,
     leads: Arc<AtomicBool>,
     /// A snapshot that the busy worker has not taken yet.
     waiting: Option<Snapshot>,

@@ -28,7 +28,7 @@ use berth_base::progress::Progress;
 use berth_engine::gate::limits::Limit;
 use berth_engine::gate::{Limits, Percent};
 use berth_engine::plan::Plan;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::transport::Cancel;
 use berth_git::{CommitId, Identity};
 use berth_hub::daemon::pass_metrics::PassMeter;

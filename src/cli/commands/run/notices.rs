@@ -12,7 +12,7 @@ use super::notice_hook::Hook;
 use crate::process::exit::CommandError;
 use berth_base::diag::harmless_line;
 use berth_base::text::{counted, some_of};
-use berth_forge::environment::Repository;
+use berth_forge::ci_run::Repository;
 use berth_forge::{Client, Forge, State, Status, Token};
 use berth_git::CommitId;
 use berth_hub::daemon::{PassEnd, PassOutcome, PassResult};

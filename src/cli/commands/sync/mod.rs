@@ -24,7 +24,7 @@ use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::backoff::pace;
 use berth_base::model::path;
 use berth_git::Repo;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::transport::Cancel;
 use berth_lease::Lease;
 use berth_member::live::LiveError;

@@ -17,7 +17,7 @@ use artifact::{ArtifactArgs, RenderedBranch};
 use berth_base::model::Timestamp;
 use berth_base::text::counted;
 use berth_engine::gate::Limits;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::signature::{PlainSigner, PublicKey};
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::current_state::{self, Place};

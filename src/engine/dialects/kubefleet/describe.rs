@@ -6,7 +6,7 @@
 use serde_json::{Value as Json, json};
 
 use super::kinds::{NEXT_GROUP, PLACEMENT_GROUP};
-use super::next;
+use super::placement_policy;
 use crate::dialects::Described;
 use crate::dialects::described::condition_json;
 use berth_base::model::annotation::APPLY;
@@ -58,7 +58,7 @@ pub(super) struct Step {
 /// Returns the status of a placement.
 pub(super) fn describe(described: &Described<'_>) -> Option<Json> {
     let key = &described.decision.key;
-    let next = || next::describe(described, views(described).map(|view| view.steps()).collect());
+    let next = || placement_policy::describe(described, views(described).map(|view| view.steps()).collect());
     match &*key.group {
         PLACEMENT_GROUP if described.fleet.is_some_and(|fleet| fleet.is_replaced(key)) => Some(next()),
         PLACEMENT_GROUP => Some(status(described)),

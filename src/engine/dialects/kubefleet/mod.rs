@@ -12,9 +12,9 @@ mod envelope;
 mod hub_refusals;
 mod kinds;
 mod make;
-mod next;
 mod overrides;
 mod placement;
+mod placement_policy;
 mod policy;
 mod select;
 mod staged_updates;
@@ -62,7 +62,7 @@ pub const DIALECT: Dialect = Dialect {
     is_placement: kinds::is_placement,
     staged_runs: Some(&make::STAGED_RUNS),
     cluster_scoped: kinds::CLUSTER_SCOPED,
-    name_labels: &[next::ALIAS],
+    name_labels: &[placement_policy::ALIAS],
     access_role: kinds::access_role,
     carried_objects: envelope::carried_objects,
     switches: &[UNWRAP_CONFIG_MAPS],
@@ -140,7 +140,9 @@ fn read_one(input: &Input<'_>, document: &Document) -> One {
     match kinds::role(&key.group, &key.kind) {
         Some(Role::Cluster) => one.cluster = cluster::read(&scope, root).map(Into::into),
         Some(Role::Placement) => one.placement = placement::read(&scope, root, key).map(Into::into),
-        Some(Role::PlacementPolicy) => one.placement = next::read(&scope, root, key).map(Into::into),
+        Some(Role::PlacementPolicy) => {
+            one.placement = placement_policy::read(&scope, root, key).map(Into::into)
+        }
         Some(Role::Override) => one.over = overrides::read(&scope, root, key).map(Into::into),
         Some(Role::Envelope) => {
             one.envelope = envelope::read(&scope, root, &key.kind, &document.version).map(Into::into);

@@ -16,7 +16,7 @@ use super::{Fate, Message, Offer};
 use berth_base::backoff::pace::paced;
 use berth_base::model::{ClusterStatus, ContentId, Timestamp};
 use berth_base::status::read_status;
-use berth_git::protocol::statuses;
+use berth_git::shared_refs::statuses;
 use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
 use berth_git::{CommitId, EntryKind, GitError, Identity, Repo, TreeId, Writer};
 

@@ -1,11 +1,11 @@
 //! Statuses by POST: members that cannot push send them signed, and the daemon pushes many in one commit.
 //!
-//! - `desk`: receives and checks statuses, within limits even for strangers. `gatherer`: stores waiting statuses in
+//! - `receiver`: receives and checks statuses, within limits even for strangers. `gatherer`: stores waiting statuses in
 //!   one commit on one ref, and answers after the push. [`Fate`]: the outcome, as an answer and as a label of a
 //!   counter.
 
-mod desk;
 mod gatherer;
+mod receiver;
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
@@ -18,10 +18,10 @@ use super::standby::PublishRight;
 use berth_base::model::{self, Cluster, ClusterStatus, Map, Timestamp};
 use berth_http::listener::{Answer, StatusCode};
 use berth_telemetry::meter::{ByLabel, Counter};
-use desk::Desk;
+use receiver::Desk;
 
-pub use desk::SignersFile;
 pub use gatherer::Gatherer;
+pub use receiver::SignersFile;
 
 /// A status waiting to be stored.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ use berth_engine::hub_objects::decisions::{self, Form, OCM_GROUP};
 use berth_engine::hub_objects::{Place, Planned, Shown, profiles};
 use berth_hub::daemon::pass_metrics::HubCounts;
 use berth_hub::daemon::{PassEnd, PassResult};
-use berth_member::cluster_objects;
+use berth_member::cluster_writes;
 use berth_member::live::{Access, Cluster, Host, LiveError, Query, Resource};
 
 /// Pauses after rounds that fail.
@@ -306,7 +306,7 @@ fn lists(cluster: &Cluster, queries: [Query; 2]) -> [Result<Vec<Json>, LiveError
 fn perform(cluster: &Cluster, planned: Planned, done: &mut Done) -> Result<(), String> {
     done.notes.extend(planned.notes);
     let mut refused = Vec::new();
-    for result in cluster_objects::perform(cluster, MANAGER, &planned.chains) {
+    for result in cluster_writes::perform(cluster, MANAGER, &planned.chains) {
         match result {
             Ok(writes) => done.writes += writes,
             Err(error) => refused.push(error.to_string()),

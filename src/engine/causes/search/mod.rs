@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::inquiry::{Answers, Inputs, Inquiry, Share};
+use super::trials::{Answers, Inputs, Inquiry, Share};
 use super::{Blame, How};
 
 /// The maximal number of inputs to take back one at a time.

@@ -5,7 +5,7 @@
 //! the annotations that members read; and the status of a policy: four conditions, and the clusters by
 //! their progress.
 
-mod choices;
+mod cluster_selectors;
 
 #[cfg(test)]
 mod tests;
@@ -37,7 +37,7 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     let own = (!cluster_scoped).then_some(metadata.namespace.as_str());
     let selectors = read_resources(&mut spec, own);
     let (applying, needs_namespace) = read_sync_strategy(&mut spec);
-    let policy = choices::policy(&mut spec, own.filter(|_| needs_namespace));
+    let policy = cluster_selectors::policy(&mut spec, own.filter(|_| needs_namespace));
     spec.int_in("resourceRevisionHistoryLimit", 1..=20);
     // These fields have no effect, because berth creates no clusters.
     spec.str("clusterProviderClassName");

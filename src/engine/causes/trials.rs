@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::tracing::{Seen, Trials};
+use super::search::{Seen, Trials};
 use super::{Blame, How};
 
 /// The limit on trials.

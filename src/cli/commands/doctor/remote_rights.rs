@@ -10,7 +10,7 @@ use berth_base::model::applier::BERTH;
 use berth_base::text::some_quoted;
 use berth_engine::load::{self, History};
 use berth_forge::{Client, Forge, ForgeError, Protection, Pushers, Repository, Token};
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::transport::RefPush;
 use berth_git::transport::probe::{Probe, Right};
 use berth_git::{CommitId, GitError, Identity, Repo, TreeId, Writer, read_source};
