@@ -42,7 +42,7 @@ const ANYTHING: Wanted = Wanted { kind: Type::Any, words: "any value" };
 
 /// A call as written, without the value on which it is called.
 #[derive(Clone, Copy)]
-struct Call<'n> {
+struct WrittenCall<'n> {
     at: usize,
     name: &'n str,
     arguments: &'n [Node],
@@ -117,7 +117,7 @@ impl Checker<'_> {
                 made(Kind::If(Box::new([condition, yes, no])), one.or(&other))
             }
             Form::Call { target, name, arguments } => {
-                self.call(Call { at, name, arguments }, target.as_deref())
+                self.call(WrittenCall { at, name, arguments }, target.as_deref())
             }
         }
     }
@@ -173,8 +173,8 @@ impl Checker<'_> {
         Err(Fault::new(at, message).maybe_hint(hint))
     }
 
-    fn call(&mut self, call: Call<'_>, target: Option<&Node>) -> Result<Typed, Fault> {
-        let Call { at, name, arguments } = call;
+    fn call(&mut self, call: WrittenCall<'_>, target: Option<&Node>) -> Result<Typed, Fault> {
+        let WrittenCall { at, name, arguments } = call;
         if let Some(typed) = self.call_macro(call, target)? {
             return Ok(typed);
         }
@@ -184,7 +184,7 @@ impl Checker<'_> {
         {
             let qualified = format!("{first}.{name}");
             if functions::named(&qualified).next().is_some() {
-                return self.function(Call { name: &qualified, ..call }, None);
+                return self.function(WrittenCall { name: &qualified, ..call }, None);
             }
         }
         if let Some(method) = self.names.methods.iter().position(|method| *method == name) {
@@ -213,8 +213,8 @@ impl Checker<'_> {
     }
 
     /// Checks a method of the variable itself, by the method's index.
-    fn ask(&mut self, method: usize, call: Call<'_>, target: &Node) -> Result<Typed, Fault> {
-        let Call { at, name, arguments } = call;
+    fn ask(&mut self, method: usize, call: WrittenCall<'_>, target: &Node) -> Result<Typed, Fault> {
+        let WrittenCall { at, name, arguments } = call;
         let (target, _) = self.one(target)?;
         let variable = self.names.variables.first().map_or("", |first| first.name);
         let ([argument], Kind::Variable(0)) = (arguments, target.kind) else {
@@ -226,8 +226,8 @@ impl Checker<'_> {
     }
 
     /// Checks a function, or a method whose target is the first argument.
-    fn function(&mut self, call: Call<'_>, target: Option<Typed>) -> Result<Typed, Fault> {
-        let Call { at, name, arguments } = call;
+    fn function(&mut self, call: WrittenCall<'_>, target: Option<Typed>) -> Result<Typed, Fault> {
+        let WrittenCall { at, name, arguments } = call;
         let method = target.is_some();
         let mut typed: Vec<Typed> = target.into_iter().collect();
         for argument in arguments {
@@ -274,8 +274,8 @@ impl Checker<'_> {
         Ok((Expression { at, kind: Kind::Call { name: shown(name), overloads, arguments } }, given))
     }
 
-    fn call_macro(&mut self, call: Call<'_>, target: Option<&Node>) -> Result<Option<Typed>, Fault> {
-        let Call { at, name, arguments } = call;
+    fn call_macro(&mut self, call: WrittenCall<'_>, target: Option<&Node>) -> Result<Option<Typed>, Fault> {
+        let WrittenCall { at, name, arguments } = call;
         let (kind, gives) = match (target, name, arguments) {
             (None, "has", [argument]) => {
                 let Form::Select { of, field, optional: false } = &argument.form else {

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::node::{Entry, Mark, Node, Value};
-use super::questions::{Asked, Form, Question};
+use super::questions::{Form, Question, Questions};
 use crate::diag::{Diagnostic, Diagnostics, Pos, Severity, did_you_mean};
 
 /// The collector of a document's faults.
@@ -22,7 +22,7 @@ pub struct Scope {
     /// The severity of an unknown field: an error, or a warning by the fleet's settings.
     unknown_fields: Cell<Severity>,
     refuse_nulls: bool,
-    asked: Option<Arc<Asked>>,
+    asked: Option<Arc<Questions>>,
     found: RefCell<Diagnostics>,
 }
 
@@ -38,7 +38,7 @@ impl Scope {
     }
 
     /// Records the questions of the readers.
-    pub fn asking(self, asked: Option<Arc<Asked>>) -> Scope {
+    pub fn asking(self, asked: Option<Arc<Questions>>) -> Scope {
         Scope { asked, ..self }
     }
 

@@ -29,5 +29,5 @@ pub use fault::Fault;
 pub use fields::{Fields, Scope};
 pub use node::{Mark, Node, Value};
 pub use outline::outline;
-pub use questions::{Asked, Form, Question};
+pub use questions::{Form, Question, Questions};
 pub use reader::{HONEST_REPEATS, Limits, Read, ReadDocument, read, read_stored};

@@ -50,7 +50,7 @@ struct DescriptionList {
 
 /// A cluster, as an object with a status.
 #[derive(Serialize)]
-struct ClusterForm<'a> {
+struct DescribedCluster<'a> {
     kind: &'static str,
     metadata: MetadataForm<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -255,7 +255,7 @@ fn describe_cluster(
         "" => format!("{}:{}", taint.key, taint.effect_word),
         value => format!("{}={value}:{}", taint.key, taint.effect_word),
     };
-    let form = ClusterForm {
+    let form = DescribedCluster {
         kind: "Cluster",
         metadata: MetadataForm { name, labels: cluster.map(|cluster| &cluster.labels) },
         source: cluster.map(|cluster| cluster.origins.iter().map(place).collect::<Vec<_>>().join(", ")),

@@ -67,8 +67,8 @@ enum DiffFormat {
 pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
     let repo = Repo::open(&args.repo.path)?;
     let ends = Ends::read(args, &repo)?;
-    let Difference { changes, folded, fleet, reasons, causes } =
-        Difference::between(&ends, &repo, args.cluster.as_deref(), ui)?;
+    let GroupedDifference { changes, folded, fleet, reasons, causes } =
+        GroupedDifference::between(&ends, &repo, args.cluster.as_deref(), ui)?;
     let Ends { before, after } = &ends;
     let commits = commits(&repo, before, after)?;
     let words = format!("{} → {}", words_of(&repo, before)?, words_of(&repo, after)?);
@@ -113,7 +113,7 @@ pub(crate) fn cmd_diff(args: &DiffArgs, ui: &Ui, verbose: u8) -> Outcome {
 }
 
 /// The changes between two states, grouped by the edits that caused them.
-struct Difference {
+struct GroupedDifference {
     changes: Plan,
     folded: FoldedPlan,
     fleet: Shared<Fleet>,
@@ -121,10 +121,15 @@ struct Difference {
     causes: Causes,
 }
 
-impl Difference {
+impl GroupedDifference {
     /// Compares two states, for one cluster if `cluster` is set. Reasons and causes are known if the repository has
     /// the later source.
-    fn between(ends: &Ends, repo: &Repo, cluster: Option<&str>, ui: &Ui) -> Result<Difference, CommandError> {
+    fn between(
+        ends: &Ends,
+        repo: &Repo,
+        cluster: Option<&str>,
+        ui: &Ui,
+    ) -> Result<GroupedDifference, CommandError> {
         let Ends { before, after } = ends;
         let mut inputs = ui.watching("reading the fleet", || state::publication_inputs(repo, after, before));
         let of_source = inputs.as_ref().map(|inputs| inputs.fleet());
@@ -160,7 +165,7 @@ impl Difference {
         if let Some(cluster) = cluster {
             folded.narrow(cluster);
         }
-        Ok(Difference { changes, folded, fleet, reasons, causes })
+        Ok(GroupedDifference { changes, folded, fleet, reasons, causes })
     }
 }
 

@@ -60,7 +60,7 @@ pub(crate) struct EnableArgs {
 }
 
 /// The requested type config, from flags or from a directive.
-struct Wish {
+struct TypeRequest {
     name: String,
     version: Option<String>,
     federated_group: Option<String>,
@@ -172,10 +172,10 @@ fn refuse_clash(made: &FederatedKind, types: &KnownTypes) -> Result<(), CommandE
     }
 }
 
-fn wish(args: &EnableArgs, ui: &Ui) -> Result<Wish, CommandError> {
+fn wish(args: &EnableArgs, ui: &Ui) -> Result<TypeRequest, CommandError> {
     match &args.filename {
         Some(path) => directive(path, ui),
-        None => Ok(Wish {
+        None => Ok(TypeRequest {
             name: args.name.clone().unwrap_or_default(),
             version: args.version.clone(),
             federated_group: args.federated_group.clone(),
@@ -185,7 +185,7 @@ fn wish(args: &EnableArgs, ui: &Ui) -> Result<Wish, CommandError> {
 }
 
 /// Reads an EnableTypeDirective of KubeFed.
-fn directive(path: &Path, ui: &Ui) -> Result<Wish, CommandError> {
+fn directive(path: &Path, ui: &Ui) -> Result<TypeRequest, CommandError> {
     let read = working_tree::read_documents(&[path.to_owned()], ui)?;
     let found = read.subjects.into_iter().find(|subject| subject.object["kind"] == "EnableTypeDirective");
     let Some(subject) = found else {
@@ -202,7 +202,7 @@ fn directive(path: &Path, ui: &Ui) -> Result<Wish, CommandError> {
     if name.is_empty() {
         return Err(CommandError::usage(format!("{}: metadata.name must be the type", subject.at)));
     }
-    Ok(Wish {
+    Ok(TypeRequest {
         name,
         version: text("targetVersion"),
         federated_group: text("federatedGroup"),
@@ -211,7 +211,7 @@ fn directive(path: &Path, ui: &Ui) -> Result<Wish, CommandError> {
 }
 
 /// Describes a type from the command line alone.
-fn described(wish: &Wish, kind: &str, namespaced: bool) -> Result<ApiResource, CommandError> {
+fn described(wish: &TypeRequest, kind: &str, namespaced: bool) -> Result<ApiResource, CommandError> {
     let Some(version) = &wish.version else {
         return Err(CommandError::usage("use --kind together with --version, the version of the type"));
     };

@@ -4,7 +4,7 @@
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::editing::mark::taints::{self, TaintList};
-use crate::editing::mark::{Chosen, MarkArgs, Outcome as Change, Wanted, labels, mark, sort_words};
+use crate::editing::mark::{Chosen, DocumentChanges, EditResult, MarkArgs, labels, mark, sort_words};
 use crate::flags::fleet::moment;
 use crate::flags::names;
 use crate::output::ui::Ui;
@@ -48,7 +48,7 @@ pub(crate) fn cmd_label(args: &LabelArgs, ui: &Ui) -> Outcome {
     mark(&args.mark, &names, ui, |chosen| in_each(chosen, &wishes, args.overwrite))
 }
 
-fn in_each<'t>(chosen: &Chosen<'t>, wishes: &[labels::Wish], overwrite: bool) -> Wanted<'t> {
+fn in_each<'t>(chosen: &Chosen<'t>, wishes: &[labels::LabelRequest], overwrite: bool) -> EditResult<'t> {
     let (mut done, mut problems) = (Vec::new(), Vec::new());
     for document in &chosen.documents {
         match labels::outcome(&labels::labels_of(document.found), wishes, overwrite) {
@@ -101,13 +101,13 @@ pub(crate) fn cmd_taint(args: &TaintArgs, ui: &Ui) -> Outcome {
     let mut faults: Vec<String> = wishes.iter().filter_map(unknown_effect).collect();
     let mut set: Vec<(&str, &str)> = Vec::new();
     for wish in &wishes {
-        let taints::Wish::Add(taint) = wish else { continue };
+        let taints::TaintRequest::Add(taint) = wish else { continue };
         if set.contains(&(&taint.key, &taint.effect)) {
             faults.push(format!("the taint `{}:{}` is given twice", taint.key, taint.effect));
         }
         set.push((&taint.key, &taint.effect));
-        let gone = |one: &taints::Wish| {
-            matches!(one, taints::Wish::Remove { key, effect, .. }
+        let gone = |one: &taints::TaintRequest| {
+            matches!(one, taints::TaintRequest::Remove { key, effect, .. }
                 if *key == taint.key && effect.as_ref().is_none_or(|effect| *effect == taint.effect))
         };
         if wishes.iter().any(gone) {
@@ -130,10 +130,10 @@ pub fn since(now: Option<Timestamp>) -> String {
 /// Applies each wish to every document whose kind supports its effect.
 fn in_those_that_can<'t>(
     chosen: &Chosen<'t>,
-    wishes: &[taints::Wish],
+    wishes: &[taints::TaintRequest],
     overwrite: bool,
     since: &str,
-) -> Wanted<'t> {
+) -> EditResult<'t> {
     let mut problems = Vec::new();
     for wish in wishes {
         let fits = |one: &&str| wish.effect().is_none_or(|effect| effect == *one);
@@ -143,9 +143,10 @@ fn in_those_that_can<'t>(
     }
     let mut done = Vec::new();
     for document in chosen.documents.iter().filter(|document| !document.kind.effects.is_empty()) {
-        let known =
-            |wish: &&taints::Wish| wish.effect().is_none_or(|effect| document.kind.effects.contains(&effect));
-        let wishes: Vec<taints::Wish> = wishes.iter().filter(known).cloned().collect();
+        let known = |wish: &&taints::TaintRequest| {
+            wish.effect().is_none_or(|effect| document.kind.effects.contains(&effect))
+        };
+        let wishes: Vec<taints::TaintRequest> = wishes.iter().filter(known).cloned().collect();
         let since = document.kind.dated.then_some(since);
         match taints::outcome(&TaintList::of(document.found), &wishes, overwrite, since) {
             Ok(outcome) => done.push((*document, outcome)),
@@ -172,7 +173,7 @@ fn refusal(chosen: &Chosen<'_>, effect: Option<&str>) -> String {
     format!("it cannot have {taint}: {}{instead}", kinds.join("; "))
 }
 
-fn unknown_effect(wish: &taints::Wish) -> Option<String> {
+fn unknown_effect(wish: &taints::TaintRequest) -> Option<String> {
     let known = || cluster_kinds().flat_map(|kind| kind.effects).copied();
     let effect = wish.effect().filter(|effect| !known().any(|one| one == *effect))?;
     let of = cluster_kinds().filter(|kind| !kind.effects.is_empty());
@@ -222,7 +223,7 @@ pub(crate) fn cmd_cordon(args: &CordonArgs, ui: &Ui) -> Outcome {
             chosen,
             |effect| {
                 let [key, effect] = [CORDONED, effect].map(str::to_owned);
-                taints::Wish::Add(taints::Taint { key, value: String::new(), effect })
+                taints::TaintRequest::Add(taints::Taint { key, value: String::new(), effect })
             },
             &since,
         )
@@ -231,17 +232,21 @@ pub(crate) fn cmd_cordon(args: &CordonArgs, ui: &Ui) -> Outcome {
 
 pub(crate) fn cmd_uncordon(args: &UncordonArgs, ui: &Ui) -> Outcome {
     mark(&args.mark, &args.clusters, ui, |chosen| {
-        each(chosen, |_| taints::Wish::Remove { key: CORDONED.to_owned(), value: None, effect: None }, "")
+        each(
+            chosen,
+            |_| taints::TaintRequest::Remove { key: CORDONED.to_owned(), value: None, effect: None },
+            "",
+        )
     })
 }
 
-fn each<'t>(chosen: &Chosen<'t>, wish: impl Fn(&str) -> taints::Wish, since: &str) -> Wanted<'t> {
+fn each<'t>(chosen: &Chosen<'t>, wish: impl Fn(&str) -> taints::TaintRequest, since: &str) -> EditResult<'t> {
     let mut done = Vec::new();
     for document in &chosen.documents {
         let Some(effect) = document.kind.cordon else {
             let note =
                 format!("{} has no taints: placements of its system read only labels", document.kind.kind);
-            done.push((*document, Change { notes: vec![note], ..Change::default() }));
+            done.push((*document, DocumentChanges { notes: vec![note], ..DocumentChanges::default() }));
             continue;
         };
         let since = document.kind.dated.then_some(since);

@@ -81,7 +81,7 @@ enum Command {
     Run(Box<run::RunArgs>),
     Sync(Box<sync::SyncArgs>),
     Suspend(suspend::SuspendArgs),
-    Resume(suspend::ResumeArgs),
+    Resume(suspend::ResumeMemberArgs),
     Status(status::StatusArgs),
     Wait(wait::WaitArgs),
     Verify(verify::VerifyArgs),

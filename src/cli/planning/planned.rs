@@ -74,7 +74,7 @@ pub(crate) struct Revisions<'a> {
 }
 
 /// The change to plan, and its base.
-pub(crate) struct Asked {
+pub(crate) struct PlanRequest {
     pub located: LocatedState,
     /// The revision whose state precedes the change, instead of the current state.
     pub base: Option<Revision>,
@@ -91,14 +91,14 @@ impl StepArgs {
     }
 }
 
-impl Asked {
+impl PlanRequest {
     /// Merges the change. If the merge has conflicts, calls `on_conflicts` with the files.
     pub fn gather(
         located: LocatedState,
         revisions: Revisions<'_>,
         repo: &Repo,
         on_conflicts: impl Fn(&[String]),
-    ) -> Result<Asked, CommandError> {
+    ) -> Result<PlanRequest, CommandError> {
         let Revisions { base, head, source, is_merged } = revisions;
         if located.current.as_ref().is_some_and(|current| current.commit == head.commit) {
             let name = current_state::short(&located.refs.rendered).to_owned();
@@ -117,7 +117,7 @@ impl Asked {
             }
         };
         let subject = repo.commit(change.head.commit)?.subject().to_owned();
-        Ok(Asked { located, base, change, subject })
+        Ok(PlanRequest { located, base, change, subject })
     }
 
     pub fn rehearse(
@@ -224,7 +224,7 @@ impl Planned {
     pub fn of(
         args: &StepArgs,
         repo: &Repo,
-        asked: &Asked,
+        asked: &PlanRequest,
         rehearsed: Rehearsed,
         ui: &Ui,
     ) -> Result<Planned, CommandError> {

@@ -140,7 +140,7 @@ fn of_form(
 
 /// A line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct DescriptionLine {
     /// The kinds to which it applies; `*` for all.
     kinds: &'static str,
     /// The end of the path.
@@ -149,21 +149,21 @@ pub struct Line {
 }
 
 /// Returns all lines.
-pub(super) fn lines() -> Vec<Line> {
+pub(super) fn lines() -> Vec<DescriptionLine> {
     let mut kinds = "*";
     let mut all = Vec::new();
     for line in include_str!("descriptions.txt").lines() {
         if let Some(heading) = line.strip_prefix("# ") {
             kinds = heading;
         } else if let Some((path, text)) = line.split_once(": ") {
-            all.push(Line { kinds, path, text });
+            all.push(DescriptionLine { kinds, path, text });
         }
     }
     all
 }
 
 /// Returns the line for a field.
-pub(super) fn line<'l>(lines: &'l [Line], kind: &str, path: &str) -> Option<&'l Line> {
+pub(super) fn line<'l>(lines: &'l [DescriptionLine], kind: &str, path: &str) -> Option<&'l DescriptionLine> {
     let fitting = lines.iter().filter(|line| line.is_for(kind) && line.fits(path));
     fitting.max_by_key(|line| (line.path.len(), line.kinds != "*"))
 }
@@ -172,7 +172,7 @@ pub(super) fn description(kind: &str, path: &str) -> Option<&'static str> {
     line(&lines(), kind, path).map(|line| line.text)
 }
 
-impl Line {
+impl DescriptionLine {
     fn is_for(&self, kind: &str) -> bool {
         self.kinds.split(' ').any(|name| match name.strip_suffix('*') {
             Some(start) => kind.starts_with(start),

@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::Key;
 use berth_base::model::object::version_of;
-use berth_base::yaml::{Asked, Node, Scope};
+use berth_base::yaml::{Node, Questions, Scope};
 use berth_engine::dialects::{DIALECTS, Dialect, Input, Lowered, ParsedDocument, ReadKind, ReadingContexts};
 use berth_engine::load;
 use berth_member::sync::health::custom;
@@ -46,12 +46,12 @@ pub fn all(kinds: &[Kind]) -> Json {
 }
 
 /// Reads a single document.
-type Read = Box<dyn Fn(Option<Arc<Asked>>, Node) -> Diagnostics + Send + Sync>;
+type ReadDocument = Box<dyn Fn(Option<Arc<Questions>>, Node) -> Diagnostics + Send + Sync>;
 
 /// A kind with its reader.
 pub struct Kind {
     pub kind: ReadKind,
-    pub read: Read,
+    pub read: ReadDocument,
 }
 
 impl std::fmt::Debug for Kind {
@@ -73,7 +73,7 @@ pub fn kinds() -> Vec<Kind> {
 }
 
 fn of_dialect(dialect: &'static Dialect, kind: ReadKind) -> Kind {
-    let read = move |asked: Option<Arc<Asked>>, root: Node| {
+    let read = move |asked: Option<Arc<Questions>>, root: Node| {
         let text = |node: Option<&Node>| node.and_then(Node::as_str).unwrap_or_default().to_owned();
         let metadata = |key: &str| text(root.get("metadata").and_then(|metadata| metadata.get(key)));
         let key = Key::new(kind.group, kind.kind, &metadata("namespace"), &metadata("name"));
@@ -97,7 +97,7 @@ fn of_dialect(dialect: &'static Dialect, kind: ReadKind) -> Kind {
 }
 
 fn of_member(kind: &'static str, check: fn(&Scope, &Node)) -> Kind {
-    let read = move |asked: Option<Arc<Asked>>, root: Node| {
+    let read = move |asked: Option<Arc<Questions>>, root: Node| {
         let scope = Scope::new("sample.yaml".into(), Severity::Error).asking(asked);
         check(&scope, &root);
         scope.into_diagnostics()

@@ -13,7 +13,7 @@ use berth_base::yaml::Mark;
 
 /// The verdict of the rules on a commit's documents.
 #[derive(Clone, Debug, Default)]
-pub struct Judged {
+pub struct DocumentVerdicts {
     /// Indexes of the refused documents.
     pub refused: BTreeSet<usize>,
     pub found: Vec<Diagnostic>,
@@ -25,8 +25,8 @@ pub struct Judged {
 
 impl World {
     /// Judges documents by the rules. A document's verdict never depends on a refused document.
-    pub fn judge(&self, documents: &[&Document]) -> Judged {
-        let mut judged = Judged::default();
+    pub fn judge(&self, documents: &[&Document]) -> DocumentVerdicts {
+        let mut judged = DocumentVerdicts::default();
         if self.is_free() {
             return judged;
         }
@@ -53,7 +53,8 @@ impl World {
         }
         let all = Facts::of(clusters.iter().map(|(_, document)| *document), dialects);
         for (index, document) in &clusters {
-            let case = cluster_set_rights::Case { document, before: &self.before, now: &now, all: &all };
+            let case =
+                cluster_set_rights::ClusterCase { document, before: &self.before, now: &now, all: &all };
             self.tell(&mut judged, *index, document, &|rules: &Rules| case.lacks(rules));
         }
         let counting = documents.iter().enumerate().filter(|(index, _)| !judged.refused.contains(index));
@@ -73,8 +74,13 @@ impl World {
         let lacking = match is_cluster(dialects, &document.key) {
             true => {
                 let all = Facts::of([document].into_iter(), dialects);
-                cluster_set_rights::Case { document, before: &self.before, now: &self.before, all: &all }
-                    .lacks(&self.rules)
+                cluster_set_rights::ClusterCase {
+                    document,
+                    before: &self.before,
+                    now: &self.before,
+                    all: &all,
+                }
+                .lacks(&self.rules)
             }
             false => lacks(&self.rules, document),
         };
@@ -82,7 +88,7 @@ impl World {
     }
 
     /// Judges the removal of clusters and sets: their folder must have had the right to remove them.
-    fn tell_gone(&self, judged: &mut Judged, documents: &[&Document]) {
+    fn tell_gone(&self, judged: &mut DocumentVerdicts, documents: &[&Document]) {
         let there: BTreeSet<&Key> = documents.iter().map(|document| &document.key).collect();
         let dialects = self.rules.dialects;
         for (key, path) in self.before.kept_apart(dialects).filter(|(key, _)| !there.contains(key)) {
@@ -105,7 +111,7 @@ impl World {
 
     fn tell(
         &self,
-        judged: &mut Judged,
+        judged: &mut DocumentVerdicts,
         index: usize,
         document: &Document,
         lacks: &dyn Fn(&Rules) -> Vec<Lack>,

@@ -18,7 +18,7 @@ use crate::dialects::{Dialects, Document};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::yaml::Scope;
 
-pub use document_rights::{Judged, MissingRight};
+pub use document_rights::{DocumentVerdicts, MissingRight};
 pub use facts::Facts;
 pub use roles::{Roles, is_role, misplaced};
 pub use rule::{Grants, Rule, Rules, Subject, What, read_rule};

@@ -9,7 +9,7 @@ use super::cluster_table::{Row, Table, reaches};
 use super::digest::covers_all;
 use super::divide::{self, Divided};
 use super::filter::{Checked, Code};
-use super::findings::{Counts, Recorder};
+use super::findings::{Recorder, RefusalCounts};
 use super::in_turn;
 use super::score::{Load, ScoreContext, score};
 use super::select::{self, Scored, by_what};
@@ -27,24 +27,24 @@ pub(super) struct Chosen {
 }
 
 /// Decides, and counts the refused clusters. Checks each candidate only if the decision reports refusals.
-pub(super) fn decide_and_count(case: &Case<'_>, open: &Open) -> (Chosen, Vec<Refused>) {
-    let Case { policy, .. } = *case;
+pub(super) fn decide_and_count(case: &DecisionCase<'_>, open: &Open) -> (Chosen, Vec<Refused>) {
+    let DecisionCase { policy, .. } = *case;
     let passing = &open.passing.rows;
     let is_known = case.is_current.is_empty()
         && policy.division.is_none()
         && matches!(policy.selection, Selection::All | Selection::First(_));
     if is_known && !covers_all(policy, passing.len()) {
-        let chosen = decide(&Case { passing: Some(passing), ..*case }, &mut Counts::default());
+        let chosen = decide(&DecisionCase { passing: Some(passing), ..*case }, &mut RefusalCounts::default());
         if !covers_all(policy, chosen.picks.len()) {
             return (chosen, Vec::new());
         }
     }
-    let mut counts = Counts::default();
+    let mut counts = RefusalCounts::default();
     let chosen = decide(case, &mut counts);
     (chosen, counts.finish())
 }
 
-pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Chosen {
+pub(super) fn decide(case: &DecisionCase<'_>, recorder: &mut impl Recorder) -> Chosen {
     if let Some(blocked) = &case.policy.blocked {
         return stand_blocked(case, blocked);
     }
@@ -100,7 +100,12 @@ struct Passed {
     unmet: Vec<String>,
 }
 
-fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut impl Recorder) -> Passed {
+fn filter(
+    case: &DecisionCase<'_>,
+    filters: &[&Filter],
+    kept: &[Row],
+    recorder: &mut impl Recorder,
+) -> Passed {
     if let Some(passing) = case.passing {
         let mut kept = kept.iter().peekable();
         let rows = passing.iter().copied().filter(|row| !reaches(&mut kept, *row)).collect();
@@ -164,7 +169,7 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
 }
 
 /// Returns the current picks that stay without passing the filters again.
-fn kept(case: &Case<'_>, filters: &[&Filter]) -> Vec<Row> {
+fn kept(case: &DecisionCase<'_>, filters: &[&Filter]) -> Vec<Row> {
     let (Retention::SamePolicy(form), Some(previous)) = (case.policy.retention, case.previous) else {
         return Vec::new();
     };
@@ -187,7 +192,7 @@ fn kept(case: &Case<'_>, filters: &[&Filter]) -> Vec<Row> {
 
 /// Returns the current picks to replace: their members are silent for too long, and another cluster passes
 /// for each.
-fn replaced(case: &Case<'_>, kept: &[Row], filters: &[&Filter]) -> Vec<Row> {
+fn replaced(case: &DecisionCase<'_>, kept: &[Row], filters: &[&Filter]) -> Vec<Row> {
     let (Some(seconds), Selection::First(_)) = (case.policy.replace_after, &case.policy.selection) else {
         return Vec::new();
     };
@@ -206,13 +211,13 @@ fn replaced(case: &Case<'_>, kept: &[Row], filters: &[&Filter]) -> Vec<Row> {
 }
 
 /// Keeps the current picks whose clusters still exist, or none.
-fn stand_blocked(case: &Case<'_>, blocked: &Blocked) -> Chosen {
+fn stand_blocked(case: &DecisionCase<'_>, blocked: &Blocked) -> Chosen {
     let current_rows: &[Row] = if blocked.keep_earlier { case.current_rows } else { &[] };
     let picks = current_rows.iter().map(|row| (*row, current_pick(case, *row))).collect();
     Chosen { picks, condition: Some(blocked.condition.clone()) }
 }
 
-fn current_pick(case: &Case<'_>, row: Row) -> Pick {
+fn current_pick(case: &DecisionCase<'_>, row: Row) -> Pick {
     let earlier = case.previous.and_then(|previous| find(&previous.picks, case.table.name(row)));
     let mut pick = case.table.pick(row, earlier.map(|pick| pick.details.clone()).unwrap_or_default());
     if pick.reason.is_empty() {
@@ -227,7 +232,7 @@ fn find<'p>(picks: &'p [Pick], name: &str) -> Option<&'p Pick> {
 }
 
 /// Keeps the current picks with their replicas if they pass these filters.
-fn stand_divided(case: &Case<'_>, then: &[Filter], recorder: &mut impl Recorder) -> Chosen {
+fn stand_divided(case: &DecisionCase<'_>, then: &[Filter], recorder: &mut impl Recorder) -> Chosen {
     let checks: Vec<_> =
         then.iter().map(|filter| Checked::new(case.table, filter, case.is_current)).collect();
     let mut picks = Vec::new();
@@ -249,7 +254,7 @@ fn stand_divided(case: &Case<'_>, then: &[Filter], recorder: &mut impl Recorder)
 }
 
 /// Returns the reason that all new picks share.
-fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
+fn reason(case: &DecisionCase<'_>, filters: &[&Filter]) -> String {
     match &case.policy.selection {
         Selection::Exactly(_) => "named by the placement".to_owned(),
         Selection::First(count) => format!("among the first {count} {}", by_what(case.policy)),
@@ -266,7 +271,7 @@ fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
 
 /// The inputs that every step of a decision reads.
 #[derive(Clone, Copy)]
-pub(super) struct Case<'a> {
+pub(super) struct DecisionCase<'a> {
     pub(super) table: &'a Table<'a>,
     pub(super) policy: &'a Policy,
     pub(super) candidates: &'a [Row],

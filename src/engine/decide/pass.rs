@@ -3,16 +3,16 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cache::Results;
+use super::cache::PlacementResults;
 use super::candidates::{CandidateSets, Open};
 use super::cluster_table::{Row, Table};
 use super::digest::{Digests, covers_all, reads_load};
 use super::filter::TermNeeds;
-use super::findings::Counts;
+use super::findings::RefusalCounts;
 use super::followed_placements::Following;
-use super::own_policy::{Case, Chosen};
+use super::own_policy::{Chosen, DecisionCase};
 use super::score::Load;
-use super::trace::{ClusterTrace, Stage, Step, Steps, Trace};
+use super::trace::{ClusterTrace, Stage, Steps, Trace, TraceStep};
 use super::{divide, findings, followed_placements, own_policy, trace, uncertain};
 use berth_base::diag::Diagnostics;
 use berth_base::model::decision::Digest;
@@ -43,7 +43,7 @@ pub(super) struct Pass<'f, 't> {
     picks: SharedValues<Shared<Vec<Pick>>>,
     /// The placements to trace.
     watched: BTreeSet<&'f Key>,
-    pub(super) results: Results,
+    pub(super) results: PlacementResults,
     /// The number of new decisions.
     pub(super) decided: usize,
     pub(super) traces: BTreeMap<Key, Trace>,
@@ -80,7 +80,7 @@ impl<'f, 't> Pass<'f, 't> {
             balances,
             picks: SharedValues::default(),
             watched: BTreeSet::new(),
-            results: Results::default(),
+            results: PlacementResults::default(),
             decided: 0,
             traces: BTreeMap::new(),
         }
@@ -98,7 +98,7 @@ impl<'f, 't> Pass<'f, 't> {
     }
 
     /// Decides these placements, and reuses the results of all others.
-    pub(super) fn some(&mut self, results: Results, keys: &BTreeSet<Key>) {
+    pub(super) fn some(&mut self, results: PlacementResults, keys: &BTreeSet<Key>) {
         self.results = results;
         self.decide(|fleet| keys.iter().filter_map(|key| fleet.placements.get(key)));
     }
@@ -218,7 +218,7 @@ impl<'f, 't> Pass<'f, 't> {
         let candidates = self.sets.of(table, &policy.candidates, &is_current);
         let open = self.sets.open(table, policy);
         let flips = self.digests.flips_of(table, &candidates, policy);
-        let case = Case {
+        let case = DecisionCase {
             table,
             policy,
             candidates: &candidates.rows,
@@ -247,8 +247,8 @@ impl<'f, 't> Pass<'f, 't> {
     }
 
     /// Returns the current decision if it is sticky: its digest is equal, and its clusters still exist.
-    fn standing<'d>(&self, case: &Case<'d>, open: &Open, policy: &'f Policy) -> Option<&'d Decision> {
-        let Case { table, previous, current_rows, .. } = *case;
+    fn standing<'d>(&self, case: &DecisionCase<'d>, open: &Open, policy: &'f Policy) -> Option<&'d Decision> {
+        let DecisionCase { table, previous, current_rows, .. } = *case;
         let previous = previous?;
         let leaves = |row: &Row| table.cluster(*row).leaving;
         if current_rows.len() != previous.picks.len()
@@ -262,7 +262,7 @@ impl<'f, 't> Pass<'f, 't> {
 
     fn decide_own(
         &self,
-        case: &Case<'_>,
+        case: &DecisionCase<'_>,
         open: &Open,
         placement: &Placement,
         policy: &'f Policy,
@@ -298,7 +298,7 @@ impl<'f, 't> Pass<'f, 't> {
         let flips = self.digests.flips(table, &follow.filters);
         let mut said = Diagnostics::new();
         let union = followed_placements::union(self.fleet, table, &self.results.decisions, follow, &mut said);
-        let mut counts = Counts::default();
+        let mut counts = RefusalCounts::default();
         let is_current = match previous {
             Some(previous) if follow.filters.iter().any(super::filter::looks_at_own_picks) => {
                 marks(table, &table.rows_of(&previous.picks))
@@ -449,7 +449,7 @@ fn chunk(size: GroupSize, picked: usize) -> usize {
 }
 
 pub(super) fn of_own_policy(
-    case: &Case<'_>,
+    case: &DecisionCase<'_>,
     placement: &Placement,
     decision: &Decision,
     sticky: bool,
@@ -459,7 +459,10 @@ pub(super) fn of_own_policy(
     // A retained pick passes no filters: its trace shows the steps that it would take now.
     let mut anew = Steps::default();
     if matches!(case.policy.retention, Retention::SamePolicy(_)) && steps.keeps_any() {
-        own_policy::decide(&Case { previous: None, current_rows: &[], is_current: &[], ..*case }, &mut anew);
+        own_policy::decide(
+            &DecisionCase { previous: None, current_rows: &[], is_current: &[], ..*case },
+            &mut anew,
+        );
     }
     let candidate = trace::candidate_steps(case.table, &case.policy.candidates, case.is_current);
     let trace = trace::finish(decision, placement.origin.clone(), sticky, case.table, |row| {
@@ -482,6 +485,6 @@ pub(super) fn of_followed(following: &Following<'_>, placement: &Placement, deci
         let passed = union.rows.binary_search_by_key(&row, |(row, _)| *row).is_ok();
         let why = if passed { String::new() } else { format!("not picked by {followed}") };
         let rule = format!("picked by {followed}");
-        steps.cluster(row, vec![Step { stage: Stage::Follow, rule, by: None, passed, why }], None)
+        steps.cluster(row, vec![TraceStep { stage: Stage::Follow, rule, by: None, passed, why }], None)
     })
 }

@@ -5,7 +5,7 @@
 //!
 //! - [`policy_test`]: document → test, and its expressions, with their places.
 //! - [`view`]: the fleet with its decisions, and the values that rules see of it.
-//! - [`findings`](mod@judge): tests, before, after → findings → the workloads to hold.
+//! - `findings`: tests, before, after → findings → the workloads to hold.
 //! - [`example`]: given fleets and expected verdicts, for `berth test`.
 
 mod example;
@@ -15,7 +15,7 @@ mod policy_test;
 mod tests;
 mod view;
 
-pub use example::{Example, Given, GivenFleet, Mismatch, Verdict, check};
+pub use example::{Example, ExampleVerdict, Given, GivenFleet, Mismatch, check};
 pub use findings::{Failed, Item, PolicyFinding, failing_workloads, judge};
 pub use policy_test::{Over, PolicyTest, changes, read};
 pub use view::Side;

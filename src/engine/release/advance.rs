@@ -12,7 +12,7 @@ use berth_base::model::rollout::Strategy;
 use berth_base::model::{ContentError, Contents, Decision, Digest, Key, Map, ObjectId, Timestamp, Workload};
 
 use super::cluster_rollout::{ClusterRollout, assume, cluster_rollouts, keep_reports, rests};
-use super::copies::{CopySet, Places};
+use super::copies::{CopySet, OwnedPlaces};
 use super::next_release::{again, lost, picks_of, pin, want};
 use super::policy::Closed;
 use super::strategies::Version;
@@ -86,7 +86,7 @@ pub(super) struct WorkloadStep<'a> {
 pub(super) fn look<'a>(
     workload: &'a Workload,
     given: ReleaseInputs<'a>,
-    places: [&'a Places<'a>; 2],
+    places: [&'a OwnedPlaces<'a>; 2],
     reversal: Reversal,
     contents: &mut dyn Contents,
 ) -> Result<WorkloadStep<'a>, ContentError> {

@@ -9,7 +9,7 @@ use berth_base::model::{ContentError, Contents, Key, Timestamp, Workload};
 
 use super::ReleaseInputs;
 use super::advance::{Advance, WorkloadStep, look};
-use super::copies::Places;
+use super::copies::OwnedPlaces;
 use super::policy::Orders;
 use super::strategy_answer::Unhealthy;
 use super::workload_rollout::Reversal;
@@ -20,7 +20,7 @@ pub(super) fn advance<'a>(
     workloads: &BTreeMap<&'a Key, &'a Workload>,
     unasked: &BTreeSet<&Key>,
     given: ReleaseInputs<'a>,
-    places: [&'a Places<'a>; 2],
+    places: [&'a OwnedPlaces<'a>; 2],
     contents: &mut dyn Contents,
 ) -> Result<Vec<Advance>, ContentError> {
     let mut done: Vec<Advance> = Vec::new();
@@ -80,7 +80,7 @@ fn visit<'a>(
 fn step<'a>(
     unit: &[&'a Workload],
     given: ReleaseInputs<'a>,
-    places: [&'a Places<'a>; 2],
+    places: [&'a OwnedPlaces<'a>; 2],
     lets_go_on: &BTreeMap<&Key, bool>,
     contents: &mut dyn Contents,
 ) -> Result<Vec<Advance>, ContentError> {

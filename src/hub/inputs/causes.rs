@@ -48,7 +48,7 @@ impl PassInputs {
         let edits = Edits::between(&before, tree, |path| loaded.config.excludes(path));
         let effects = Effects::between(&self.current, next);
         let (parsed, built) = (mem::take(&mut self.cache.parsed), self.cache.built.clone());
-        let mut step = Step {
+        let mut step = RepeatableStep {
             inputs: self,
             before,
             edits,
@@ -79,7 +79,7 @@ impl PassInputs {
 }
 
 /// A step that can be computed again with some of its inputs taken back.
-struct Step<'i> {
+struct RepeatableStep<'i> {
     inputs: &'i PassInputs,
     /// The source of the current state.
     before: SourceTree,
@@ -106,7 +106,7 @@ fn clusters(edits: &Edits) -> ClusterChange {
     ClusterChange { lost: names(&edits.gone), gained: names(&edits.came) }
 }
 
-impl Step<'_> {
+impl RepeatableStep<'_> {
     fn causes(
         &mut self,
         then: Timestamp,
@@ -196,7 +196,7 @@ impl Step<'_> {
     }
 }
 
-impl Trials for Step<'_> {
+impl Trials for RepeatableStep<'_> {
     type Error = InputError;
 
     fn without(&mut self, taken_back: &BTreeSet<usize>) -> Result<Vec<Seen>, InputError> {

@@ -2,8 +2,8 @@
 //! the rights for them.
 
 use super::finding::Findings;
-use crate::commands::run::hub_cluster::Hub;
-use berth_engine::hub_objects::decisions::{self, Form};
+use crate::commands::run::hub_cluster::HubCluster;
+use berth_engine::hub_objects::decisions::{self, DecisionApi};
 use berth_engine::hub_objects::profiles;
 use berth_engine::hub_objects::{Right, rights};
 use berth_member::cluster_events::EventPlace;
@@ -17,7 +17,7 @@ const NEEDS_DECISIONS: &str =
 const NEEDS_PROFILES: &str = "install the CRD of SIG Multicluster's ClusterProfile";
 
 /// Checks a hub cluster, to which the daemon writes decisions and clusters.
-pub(super) fn check_hub(hub: &Hub, to: &mut Findings) {
+pub(super) fn check_hub(hub: &HubCluster, to: &mut Findings) {
     let asked = Cluster::connect_pod(&hub.access).and_then(|cluster| {
         let served = cluster.resources()?;
         Ok((cluster, served))
@@ -30,14 +30,14 @@ pub(super) fn check_hub(hub: &Hub, to: &mut Findings) {
     let serves = |group: &str, plural: &str| {
         served.iter().any(|one: &Resource| one.group == group && one.plural == plural)
     };
-    let (there, missing): (Vec<Form>, Vec<Form>) =
+    let (there, missing): (Vec<DecisionApi>, Vec<DecisionApi>) =
         hub.forms.iter().partition(|form| serves(form.group(), decisions::PLURAL));
     if there.is_empty() || !hub.takes_served_forms {
         for form in missing {
             not_served(decisions::PLURAL, form.group(), NEEDS_DECISIONS, to);
         }
     }
-    let sig = Form::Sig.group();
+    let sig = DecisionApi::Sig.group();
     if hub.profiles && !serves(sig, profiles::PLURAL) {
         not_served(profiles::PLURAL, sig, NEEDS_PROFILES, to);
     }

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use super::Role;
+use super::AccountRole;
 use super::finding::{Findings, Level};
 use crate::process::exit::CommandError;
 use berth_base::model::Timestamp;
@@ -175,7 +175,7 @@ fn status(address: SocketAddr, request: &str) -> Option<String> {
 /// Checks a repository: its source, its state, and the trust in the tip that this role follows.
 pub(super) fn check_repository(
     folder: &Path,
-    role: &Role,
+    role: &AccountRole,
     source: Option<&str>,
     trust: Trust<'_>,
     to: &mut Findings,
@@ -216,7 +216,7 @@ pub(super) fn check_repository(
     }
     to.begin("trust");
     let followed = match role {
-        Role::Member { cluster, .. } => located.refs.cluster(cluster),
+        AccountRole::Member { cluster, .. } => located.refs.cluster(cluster),
         _ => rendered,
     };
     match repo.read_ref(&followed)? {

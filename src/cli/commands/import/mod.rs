@@ -26,7 +26,7 @@ use berth_git::{CommitId, GitContents, Identity, Repo};
 use berth_hub::inputs::{PassInputs, Search, current_state};
 use berth_hub::publish::commit::{Import, begin, refuse_begun};
 use berth_member::live::Host as _;
-use summary::Shown;
+use summary::ImportSummary;
 
 /// Bring in what a live hub has
 ///
@@ -165,7 +165,7 @@ pub(crate) fn cmd_import(args: &ImportArgs, ui: &Ui) -> Outcome {
     told.sort();
     ui.diagnostics(&told);
     let (server, out, wanted) = (server.as_str(), into.out.as_path(), fleet.is_some());
-    let shown = Shown { server, out, gathered: &gathered, files: &files, wanted, begun: &begun };
+    let shown = ImportSummary { server, out, gathered: &gathered, files: &files, wanted, begun: &begun };
     match into.output {
         Format::Text => ui.out(&shown.text(&refs)),
         format => format.write(ResultKind::ImportResult, &shown.form(), ui),

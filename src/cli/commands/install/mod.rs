@@ -24,7 +24,7 @@ use berth_base::meta::names::{is_dns_label, is_dns_subdomain, is_label_value};
 use berth_base::model::ObjectId;
 use berth_base::yaml::emit;
 use berth_git::shared_refs::Refs;
-use berth_member::installer::{ApplyError, ClusterInstaller};
+use berth_member::installer::{ClusterInstaller, InstallError};
 use berth_member::live::Access;
 use shared_flags::fits;
 
@@ -170,18 +170,18 @@ fn apply(install: &Install, args: &PlaceArgs, files: &[File], ui: &Ui) -> Result
     Ok(())
 }
 
-impl From<ApplyError> for CommandError {
-    fn from(error: ApplyError) -> CommandError {
+impl From<InstallError> for CommandError {
+    fn from(error: InstallError) -> CommandError {
         let failed = CommandError::new(Exit::Unreachable, error.to_string());
         match error {
-            ApplyError::Live(error) => error.into(),
-            ApplyError::Conflict { .. } => {
+            InstallError::Live(error) => error.into(),
+            InstallError::Conflict { .. } => {
                 failed.hint("take the fields over with --force-conflicts; running again applies the rest")
             }
-            ApplyError::Refused { code: 403, .. } => {
+            InstallError::Refused { code: 403, .. } => {
                 failed.hint("use a context with the right to do this; running again applies the rest")
             }
-            ApplyError::Refused { .. } | ApplyError::Nameless => failed,
+            InstallError::Refused { .. } | InstallError::Nameless => failed,
         }
     }
 }

@@ -14,7 +14,7 @@ use serde_json::Value as Json;
 use crate::flags::fleet::RepoArg;
 use crate::output::plan_forms::{PlanReport, failure_markdown};
 use crate::output::ui::Ui;
-use crate::planning::planned::{Asked, FailOn, Planned, Revisions, StepArgs};
+use crate::planning::planned::{FailOn, PlanRequest, Planned, Revisions, StepArgs};
 use crate::planning::rehearsal::{Revision, source_tip};
 use crate::process::exit::{CommandError, Exit, Outcome};
 use crate::process::shell::Environment;
@@ -89,7 +89,7 @@ fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Verdic
     let repo = Repo::rehearsal(&args.repo.path)?.watched(ui.progress());
     let located = args.step.locate(&args.repo.path, &repo, ui)?;
     let revisions = args.forge.revisions(found, &repo, &located)?;
-    let asked = Asked::gather(located, revisions, &repo, |_| {})?;
+    let asked = PlanRequest::gather(located, revisions, &repo, |_| {})?;
     let words = asked.words();
     ui.status(&words);
     let rehearsed = ui.watching("reading the fleet", || asked.rehearse(&args.step, &repo, ui.now()))?;
@@ -102,7 +102,7 @@ fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Verdic
 }
 
 /// Warns about a change of the fleet's settings, which define the files to read and how strictly.
-fn edited_settings(repo: &Repo, asked: &Asked) -> Result<Option<Diagnostic>, CommandError> {
+fn edited_settings(repo: &Repo, asked: &PlanRequest) -> Result<Option<Diagnostic>, CommandError> {
     let Some(base) = &asked.base else { return Ok(None) };
     let before = read_file_at(repo, base.commit, CONFIG_PATH)?;
     let after = read_file_at(repo, asked.change.source, CONFIG_PATH)?;

@@ -121,7 +121,7 @@ impl PublishArgs {
             waiting: None,
             snapshots,
         };
-        let worker = Worker {
+        let worker = PublishWorker {
             repo: settings.repo.clone(),
             publisher,
             successors,
@@ -140,7 +140,12 @@ impl PublishArgs {
     }
 
     /// Publishes what the registry lacks, and reports the result.
-    pub(crate) fn once(&self, settings: &Settings, attach: Option<Arc<dyn Attach>>, ui: &Ui) -> Outcome {
+    pub(crate) fn once(
+        &self,
+        settings: &Settings,
+        attach: Option<Arc<dyn Attach>>,
+        ui: &Ui,
+    ) -> PublishResult {
         let Some(publisher) = self.publisher(settings, attach)? else { return Ok(Exit::Done) };
         let wanted = wanted(&settings.repo, &settings.refs)?;
         let round = ui.watching("publishing to the registry", || {
@@ -163,7 +168,7 @@ impl PublishArgs {
     }
 }
 
-type Outcome = Result<Exit, CommandError>;
+type PublishResult = Result<Exit, CommandError>;
 type Snapshot = BTreeMap<String, CommitId>;
 
 /// The daemon's side: it passes on the results of passes, and never waits for the registry.
@@ -202,7 +207,7 @@ impl Publishing {
 }
 
 /// The thread that communicates with the registry.
-struct Worker {
+struct PublishWorker {
     repo: PathBuf,
     publisher: Publisher,
     successors: Successors,
@@ -217,7 +222,7 @@ struct Worker {
     told: Option<String>,
 }
 
-impl Worker {
+impl PublishWorker {
     fn work(mut self, heard: &Receiver<Snapshot>) {
         loop {
             let pause = match self.failures {

@@ -36,7 +36,7 @@ use berth_hub::daemon::{
     self, Daemon, Mirror, Once, PassEnd, PassOutcome, PreviewRule, Remote, Settings, Stop,
 };
 use berth_registry::publish::Attach;
-use hub_cluster::HubArgs;
+use hub_cluster::HubClusterArgs;
 use listening::{StatusPostsArgs, WebhookArgs};
 use notices::NoticeArgs;
 use several::StandbyArgs;
@@ -105,7 +105,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     events: EventArgs,
     #[command(flatten)]
-    hub: HubArgs,
+    hub: HubClusterArgs,
     #[command(flatten)]
     notices: NoticeArgs,
     #[command(flatten)]

@@ -39,9 +39,9 @@ fn words_are_read_as_kubectl_reads_them() {
     let taint = |word| taints::parse(word).unwrap();
     let add = |key: &str, value: &str, effect: &str| {
         let [key, value, effect] = [key, value, effect].map(str::to_owned);
-        taints::Wish::Add(taints::Taint { key, value, effect })
+        taints::TaintRequest::Add(taints::Taint { key, value, effect })
     };
-    let remove = |key: &str, value: Option<&str>, effect: Option<&str>| taints::Wish::Remove {
+    let remove = |key: &str, value: Option<&str>, effect: Option<&str>| taints::TaintRequest::Remove {
         key: key.to_owned(),
         value: value.map(str::to_owned),
         effect: effect.map(str::to_owned),
@@ -55,7 +55,7 @@ fn words_are_read_as_kubectl_reads_them() {
     for bad in ["gpu=broken", "=x:NoSelect", ":NoSelect", "-", "a b:NoSelect"] {
         assert!(taints::parse(bad).is_err(), "{bad}");
     }
-    assert_eq!(labels::parse("env=").unwrap(), labels::Wish::Set("env".into(), String::new()));
+    assert_eq!(labels::parse("env=").unwrap(), labels::LabelRequest::Set("env".into(), String::new()));
     for bad in ["=x", "env=a b", "-", "a/b/c=x", "env=x-"] {
         assert!(labels::parse(bad).is_err(), "{bad}");
     }

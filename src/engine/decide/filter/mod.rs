@@ -40,7 +40,9 @@ impl<'a> Checked<'a> {
     pub(super) fn new(table: &'a Table<'a>, filter: &'a Filter, is_current: &'a [bool]) -> Checked<'a> {
         let check: Box<dyn Check + 'a> = match &filter.rule {
             Rule::Nowhere(why) => Box::new(membership::Nowhere(why)),
-            Rule::Named(wanted) => Box::new(membership::Named::new(table, wanted, filter.by.as_ref())),
+            Rule::Named(wanted) => {
+                Box::new(membership::NamedClusters::new(table, wanted, filter.by.as_ref()))
+            }
             Rule::Labels(selector) => Box::new(selectors::Labels::new(table, selector)),
             Rule::AnyOf(terms) => Box::new(selectors::AnyOf::new(table, terms)),
             Rule::InSets(sets) => Box::new(membership::InSets::new(table, sets)),

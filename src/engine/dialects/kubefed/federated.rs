@@ -11,11 +11,11 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Value as Json, json};
 
 use super::kinds::FIELDS;
-use super::placement::{self, Wanted};
+use super::placement::{self, SelectedClusters};
 use super::placement::{FederatedNamespace, Namespaces, Narrowing};
 use super::preference::{self, DIVIDED};
-use super::types::{FederatedType, Target};
-use super::{Context, lifecycle, referenced_files};
+use super::types::{FederatedType, MemberType};
+use super::{FederatedContext, lifecycle, referenced_files};
 use crate::dialects::{Document, Lowered};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::meta::{Metadata, SERVER_FIELDS, open};
@@ -38,7 +38,7 @@ static FINAL_LABELS: LazyLock<Arc<BTreeMap<String, String>>> =
 pub(super) fn read(
     scope: &Scope,
     document: &Document,
-    context: &Context,
+    context: &FederatedContext,
     namespaces: &mut Namespaces,
     lowered: &mut Lowered,
 ) {
@@ -134,7 +134,7 @@ fn replicas_at(
     Some(ReplicasAt { path: Pointer::of(preference::REPLICAS), by: by.clone(), origin: origin.clone() })
 }
 
-fn check_namespace(scope: &Scope, metadata: &Metadata, target: &Target) -> bool {
+fn check_namespace(scope: &Scope, metadata: &Metadata, target: &MemberType) -> bool {
     let needed = target.namespaced || target.is_namespace();
     if needed && metadata.namespace.is_empty() {
         scope.error(metadata.at, "metadata.namespace is required");
@@ -157,10 +157,10 @@ fn warn_of_name(scope: &Scope, metadata: &Metadata) {
 }
 
 /// Returns the rule that narrows the objects in the namespace.
-fn narrowing_rule(scope: &Scope, spec: &Fields<'_>, wanted: Option<&Wanted>) -> Option<Rule> {
+fn narrowing_rule(scope: &Scope, spec: &Fields<'_>, wanted: Option<&SelectedClusters>) -> Option<Rule> {
     match wanted? {
-        Wanted::Clusters(rule) => Some(rule.clone()),
-        Wanted::Follow(_) => {
+        SelectedClusters::Clusters(rule) => Some(rule.clone()),
+        SelectedClusters::Follow(_) => {
             let at = spec.place_of("placement");
             let message = "spec.placement.placementRef is not possible in a FederatedNamespace";
             let hint = "select its clusters here, with `clusters` or `clusterSelector`: they limit every object in the namespace";
@@ -170,7 +170,12 @@ fn narrowing_rule(scope: &Scope, spec: &Fields<'_>, wanted: Option<&Wanted>) -> 
     }
 }
 
-fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wanted, text: Json) -> Source {
+fn source_of(
+    object: FederatedObject<'_>,
+    federated: &FederatedType,
+    wanted: SelectedClusters,
+    text: Json,
+) -> Source {
     let FederatedObject { document, metadata, context, .. } = object;
     let target = &federated.target;
     // No condition: KubeFed's describes the propagation, which no decision knows.
@@ -195,8 +200,8 @@ fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wan
         policy.blocked = Some(disabled(target));
     }
     match wanted {
-        Wanted::Follow(placement) if policy.blocked.is_none() => {
-            let wanted = Wanted::Follow(placement.clone());
+        SelectedClusters::Follow(placement) if policy.blocked.is_none() => {
+            let wanted = SelectedClusters::Follow(placement.clone());
             preference::division_of(object, &wanted, &[]);
             let placements = vec![placement];
             Source::Follows(Follow { placements, filters: policy.filters, condition: policy.condition })
@@ -206,7 +211,7 @@ fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wan
                 let division = preference::division_of(object, &wanted, &policy.filters);
                 policy.division = division.map(Box::new);
             }
-            if let Wanted::Clusters(rule) = wanted {
+            if let SelectedClusters::Clusters(rule) = wanted {
                 policy.filters.insert(0, Filter { rule, by: None });
             }
             let mut text = json!({ "placement": text, "namespace": namespace_text });
@@ -221,7 +226,7 @@ fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wan
 }
 
 /// Returns a filter that refuses every cluster for an object that no control plane handles.
-fn out_of_reach(context: &Context, target: &Target, namespace: &str) -> Option<Filter> {
+fn out_of_reach(context: &FederatedContext, target: &MemberType, namespace: &str) -> Option<Filter> {
     if !context.planes.all_namespaced() || context.planes.is_namespaced(namespace) {
         return None;
     }
@@ -233,7 +238,7 @@ fn out_of_reach(context: &Context, target: &Target, namespace: &str) -> Option<F
     Some(Filter { rule: Rule::Nowhere(reason), by: None })
 }
 
-fn disabled(target: &Target) -> Blocked {
+fn disabled(target: &MemberType) -> Blocked {
     let kind = &target.kind;
     Blocked {
         condition: propagation(
@@ -270,18 +275,18 @@ pub(super) struct FederatedObject<'a> {
     pub(super) scope: &'a Scope,
     pub(super) document: &'a Document,
     pub(super) metadata: &'a Metadata,
-    pub(super) context: &'a Context,
+    pub(super) context: &'a FederatedContext,
 }
 
 /// A template as written, for objects of any name.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
+pub(super) struct WrittenTemplate {
     object: Map<String, Json>,
     at: Pos,
 }
 
 /// Reads the field `template`.
-pub(super) fn read_template(fields: &mut Fields<'_>) -> Option<Written> {
+pub(super) fn read_template(fields: &mut Fields<'_>) -> Option<WrittenTemplate> {
     let (scope, path) = (fields.scope(), fields.path_of("template"));
     let node = fields.node("template");
     let at = scope.pos(node.map_or(fields.at(), |node| node.at));
@@ -295,12 +300,12 @@ pub(super) fn read_template(fields: &mut Fields<'_>) -> Option<Written> {
             }
         }
     };
-    Some(Written { object, at })
+    Some(WrittenTemplate { object, at })
 }
 
 /// Returns the object of a Federated object's template.
-fn object_of_template(written: Written, metadata: &Metadata, target: &Target) -> Option<Object> {
-    let Written { mut object, at } = written;
+fn object_of_template(written: WrittenTemplate, metadata: &Metadata, target: &MemberType) -> Option<Object> {
+    let WrittenTemplate { mut object, at } = written;
     object.remove("status");
     let api_version = match object.get("apiVersion").and_then(Json::as_str) {
         Some(given) if !given.is_empty() => given.trim_start_matches('/').to_owned(),
@@ -315,7 +320,7 @@ fn object_of_template(written: Written, metadata: &Metadata, target: &Target) ->
     Some(Object { id, origin: at, content: Packed::of(&content) })
 }
 
-fn member_metadata(inner: Json, metadata: &Metadata, target: &Target) -> Json {
+fn member_metadata(inner: Json, metadata: &Metadata, target: &MemberType) -> Json {
     let mut fields = match inner {
         Json::Object(fields) => fields,
         _ => Map::new(),

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value as Json;
 
-use super::Context;
+use super::FederatedContext;
 use super::federated::FederatedObject;
-use super::placement::{self, Wanted};
+use super::placement::{self, SelectedClusters};
 use crate::dialects::Document;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::meta::{Metadata, open};
@@ -212,7 +212,7 @@ pub(super) const REPLICAS: [&str; 2] = ["spec", "replicas"];
 /// Returns the division for a preference. `None`, with a warning, if the preference has no effect.
 pub(super) fn division_of(
     object: FederatedObject<'_>,
-    wanted: &Wanted,
+    wanted: &SelectedClusters,
     narrowing: &[Filter],
 ) -> Option<Division> {
     let FederatedObject { scope, document, metadata, context } = object;
@@ -221,7 +221,7 @@ pub(super) fn division_of(
         scope.report(Diagnostic::warning(preference.origin.clone(), message).hint(hint));
     };
     let (key, by) = (&document.key, &preference.key);
-    if let Wanted::Follow(_) = wanted {
+    if let SelectedClusters::Follow(_) = wanted {
         let message = format!("{by} has no effect: {key} follows another placement");
         say(message, "remove `placementRef` or the preference");
         return None;
@@ -288,7 +288,7 @@ pub(super) fn division_of(
 const NAMES: &str = "use a selector: `intersectWithClusterSelector` does not read lists of names";
 
 fn selectors<'c>(
-    context: &'c Context,
+    context: &'c FederatedContext,
     metadata: &Metadata,
     own: Option<&Selector>,
     key: &Key,

@@ -236,5 +236,5 @@ fn each_release_goes_through_stages_without_a_run() {
     assert!(second.begins && second.step(&turns, now()).0.give.is_empty());
     let one = (stages[..1].to_vec(), open(&[]));
     let faults = by_stages(labels(&fleet), one, Some(&decision()), &releases(1, None), now());
-    assert_eq!(faults.expect_err("a fault"), [Fault::InNoStage { clusters: vec!["b1".to_owned()] }]);
+    assert_eq!(faults.expect_err("a fault"), [StageFault::InNoStage { clusters: vec!["b1".to_owned()] }]);
 }

@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 use super::annotations;
 use super::common_mistakes::label_selector;
-use super::describe::{Step, Word};
+use super::describe::{ConditionStep, Word};
 use super::placement::{self, PlacementSpec};
 use super::select::{Reach, ResourceSelector, Selectors};
 use super::strategy::{self, Applying, Method, TakeOver};
@@ -171,7 +171,7 @@ const SYNCHRONIZED: usize = 2;
 const AVAILABLE: usize = 4;
 
 /// Returns the status of a policy. `clusters` has the conditions of each picked cluster, in order.
-pub fn describe(described: &Described<'_>, clusters: Vec<Vec<Step>>) -> Json {
+pub fn describe(described: &Described<'_>, clusters: Vec<Vec<ConditionStep>>) -> Json {
     let decision = described.decision;
     let wanted = described.fleet.and_then(|fleet| {
         let policy = fleet.placements.get(&decision.key)?.own_policy()?;
