@@ -1,5 +1,5 @@
-//! Staged rollouts over random histories: members that are slow, fail, join, leave or change labels; people
-//! who approve, stop and resume.
+//! Staged rollouts over random histories, in which members are slow, fail, join, leave or change labels, and
+//! people approve, stop and resume.
 
 use std::collections::{BTreeMap, BTreeSet};
 
