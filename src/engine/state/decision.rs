@@ -40,11 +40,11 @@ struct DecisionForm {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     policy: Option<Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    condition: Option<ConditionForm>,
+    condition: Option<StoredCondition>,
     #[serde(default)]
     clusters: Vec<PickedForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    refused: Vec<RefusedForm>,
+    refused: Vec<StoredRefusal>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     objects: Vec<NameForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,7 +69,7 @@ pub(crate) struct NameForm {
 }
 
 #[derive(Serialize, Deserialize)]
-struct ConditionForm {
+struct StoredCondition {
     #[serde(rename = "type")]
     kind: String,
     status: String,
@@ -142,7 +142,7 @@ struct PickGroupForm {
 }
 
 #[derive(Serialize, Deserialize)]
-struct RefusedForm {
+struct StoredRefusal {
     reason: String,
     clusters: usize,
 }
@@ -184,7 +184,7 @@ pub(super) fn fields(decision: &Decision) -> serde_json::Map<String, Json> {
         source: decision.source.clone(),
         digest: decision.digest.map(|digest| digest.to_string()),
         policy: decision.policy.as_ref().map(Packed::to_json),
-        condition: decision.condition.as_ref().map(|condition| ConditionForm {
+        condition: decision.condition.as_ref().map(|condition| StoredCondition {
             kind: condition.kind.clone(),
             status: status_word(condition.status).to_owned(),
             reason: condition.reason.clone(),
@@ -194,7 +194,7 @@ pub(super) fn fields(decision: &Decision) -> serde_json::Map<String, Json> {
         refused: decision
             .refused
             .iter()
-            .map(|refused| RefusedForm { reason: refused.reason.clone(), clusters: refused.clusters })
+            .map(|refused| StoredRefusal { reason: refused.reason.clone(), clusters: refused.clusters })
             .collect(),
         objects: decision.objects.iter().map(NameForm::of).collect(),
         failures: decision
@@ -231,7 +231,7 @@ pub(crate) fn from_json(value: &Json) -> Result<Decision, String> {
             .into_iter()
             .map(|refused| Refused { reason: refused.reason, clusters: refused.clusters })
             .collect(),
-        condition: form.condition.map(ConditionForm::read).transpose()?,
+        condition: form.condition.map(StoredCondition::read).transpose()?,
         digest: digest.transpose()?,
         policy: form.policy.as_ref().map(Packed::of),
         objects: form.objects.iter().map(NameForm::id).collect(),
@@ -260,7 +260,7 @@ pub(super) fn read_status_word(word: &str) -> Result<bool, String> {
     }
 }
 
-impl ConditionForm {
+impl StoredCondition {
     fn read(self) -> Result<Condition, String> {
         let status = read_status_word(&self.status)?;
         Ok(Condition { kind: self.kind, status, reason: self.reason, message: self.message })

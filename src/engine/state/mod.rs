@@ -24,7 +24,7 @@ use berth_base::model::release::Releases;
 use berth_base::model::{ClusterStatus, ContentId, Decision, Folder, Folders, Key, Map, Shared};
 
 pub use comparison::{Comparison, FileDifference, Owner, PlaceOwners, WorkloadClaim};
-pub use decisions_json::{DecisionList, adopt, decisions_from_json};
+pub use decisions_json::{ConditionForm, DecisionList, adopt, decisions_from_json};
 pub use ledger::Ledger;
 pub use object_index::ObjectIndex;
 

@@ -25,6 +25,7 @@ use berth_base::model::{Decision, Key, Pick};
 use berth_base::text::counted;
 use berth_engine::decide::{self, ClusterTrace, ScorePart, Trace, TraceStep};
 use berth_engine::pipeline;
+use berth_engine::state::ConditionForm;
 use division::{DivisionForm, ReplicasForm};
 use remedies::{Remedies, Remedy};
 
@@ -282,15 +283,6 @@ struct Explanation<'a> {
 }
 
 #[derive(Serialize)]
-struct ConditionForm<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    status: &'static str,
-    reason: &'a str,
-    message: &'a str,
-}
-
-#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct ClusterTraceForm<'a> {
     name: &'a str,
@@ -344,12 +336,7 @@ impl<'a> Explanation<'a> {
             difference: one.difference.as_ref(),
             since: one.since.as_ref(),
             division: trace.division.as_ref().map(DivisionForm::of),
-            condition: trace.condition.as_ref().map(|condition| ConditionForm {
-                kind: &condition.kind,
-                status: if condition.status { "True" } else { "False" },
-                reason: &condition.reason,
-                message: &condition.message,
-            }),
+            condition: trace.condition.as_ref().map(ConditionForm::of),
             clusters: trace.clusters.iter().map(|cluster| ClusterTraceForm::of(cluster, one)).collect(),
         }
     }
