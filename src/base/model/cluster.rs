@@ -128,7 +128,7 @@ pub struct Report {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Agent {
     pub joined: Option<bool>,
-    /// Whether it is healthy, and since when.
+    /// The reported health of the agent, and the moment since when it is so.
     pub healthy: Option<(bool, Option<Timestamp>)>,
     pub heartbeat: Option<Timestamp>,
 }

@@ -1,12 +1,11 @@
-//! ReplicaSchedulingPreference → the number of replicas of the workload of the same name in each cluster.
+//! A ReplicaSchedulingPreference and the workload of the same name → a division: the total, the clusters that take
+//! part, each with its weight and limits, and the limits of the namespace.
 //!
-//! This reads a preference exactly as KubeFed does, surprises included. A preference with a surprise gets a
-//! warning with its effect and a way to avoid it.
+//! Ready clusters take part. The placements of the workload and of its namespace are ignored, unless
+//! `intersectWithClusterSelector` is set; then only their selectors apply.
 //!
-//! A preference and its workload → a division: the clusters that take part, and the namespace's limits.
-//!
-//! Ready clusters take part. As in KubeFed, the placements of the workload and of its namespace are ignored,
-//! unless `intersectWithClusterSelector` is set; then only their selectors apply.
+//! A preference is read exactly as KubeFed reads it, surprises included. A preference with a surprise gets a warning
+//! with its effect and a way to avoid it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
