@@ -36,7 +36,7 @@ impl World {
         // Sets are judged first: their members determine the rights on clusters.
         for (index, document) in &others {
             let lacks = |rules: &Rules| lacks(rules, document);
-            self.tell(&mut judged, *index, document, &lacks);
+            self.report(&mut judged, *index, document, &lacks);
         }
         let (refused_sets, sets): (Vec<_>, Vec<_>) = others
             .iter()
@@ -55,13 +55,13 @@ impl World {
         for (index, document) in &clusters {
             let case =
                 cluster_set_rights::ClusterCase { document, before: &self.before, now: &now, all: &all };
-            self.tell(&mut judged, *index, document, &|rules: &Rules| case.lacks(rules));
+            self.report(&mut judged, *index, document, &|rules: &Rules| case.lacks(rules));
         }
         let counting = documents.iter().enumerate().filter(|(index, _)| !judged.refused.contains(index));
         let by_labels = std::mem::take(&mut now.by_labels);
         judged.facts = Facts::of(counting.map(|(_, document)| *document), dialects);
         judged.facts.by_labels = by_labels;
-        self.tell_gone(&mut judged, documents);
+        self.check_removed(&mut judged, documents);
         judged
     }
 
@@ -88,7 +88,7 @@ impl World {
     }
 
     /// Judges the removal of clusters and sets: their folder must have had the right to remove them.
-    fn tell_gone(&self, judged: &mut DocumentVerdicts, documents: &[&Document]) {
+    fn check_removed(&self, judged: &mut DocumentVerdicts, documents: &[&Document]) {
         let there: BTreeSet<&Key> = documents.iter().map(|document| &document.key).collect();
         let dialects = self.rules.dialects;
         for (key, path) in self.before.kept_apart(dialects).filter(|(key, _)| !there.contains(key)) {
@@ -109,7 +109,7 @@ impl World {
         }
     }
 
-    fn tell(
+    fn report(
         &self,
         judged: &mut DocumentVerdicts,
         index: usize,

@@ -36,7 +36,7 @@ pub(super) struct DecisionInputs {
 pub(super) struct PlacementResults {
     pub(super) decisions: Map<Key, Decision>,
     /// The diagnostics of placements that have any.
-    pub(super) said: Map<Key, Vec<Diagnostic>>,
+    pub(super) diagnostics: Map<Key, Vec<Diagnostic>>,
     /// The moments at which time alone changes a verdict.
     pub(super) flips: Map<Key, Timestamp>,
     /// Placements that the next pass must decide again.
@@ -97,9 +97,9 @@ fn is_same_but_for_turns(one: &Pick, other: &Pick) -> bool {
 impl PlacementResults {
     /// Drops the result for a placement.
     pub(super) fn forget(&mut self, key: &Key) {
-        let PlacementResults { decisions, said, flips, unsettled } = self;
+        let PlacementResults { decisions, diagnostics, flips, unsettled } = self;
         decisions.remove(key);
-        said.remove(key);
+        diagnostics.remove(key);
         flips.remove(key);
         unsettled.remove(key);
     }
@@ -256,7 +256,7 @@ impl<'i> Moved<'i> {
         }
         keys.extend(others);
         // Diagnostics may name the fleet's clusters, or count them.
-        keys.extend(results.said.keys().cloned());
+        keys.extend(results.diagnostics.keys().cloned());
     }
 
     /// Reports whether a policy names one of the clusters, or depends on it without a pick of it.

@@ -111,7 +111,7 @@ impl PassResults {
     fn decided(self) -> Decided {
         let PassResults { results, facts, decided, looked_at, placements, .. } = self;
         let mut diagnostics = Diagnostics::new();
-        diagnostics.extend(results.said.values().flatten().cloned());
+        diagnostics.extend(results.diagnostics.values().flatten().cloned());
         Decided {
             facts,
             decisions: results.decisions,

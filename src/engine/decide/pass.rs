@@ -52,7 +52,7 @@ pub(super) struct Pass<'f, 't> {
 /// A decision with its diagnostics, its trace, and its effect on the next pass.
 struct Result {
     decision: Decision,
-    said: Diagnostics,
+    diagnostics: Diagnostics,
     is_new: bool,
     /// The next pass must decide again.
     is_unsettled: bool,
@@ -128,7 +128,7 @@ impl<'f, 't> Pass<'f, 't> {
     }
 
     fn take(&mut self, placement: &Placement, result: Result) {
-        let Result { mut decision, said, is_new, is_unsettled, flips, trace } = result;
+        let Result { mut decision, diagnostics, is_new, is_unsettled, flips, trace } = result;
         let key = &placement.key;
         if self.balances && is_new && placement.own_policy().is_some() {
             let before = self.previous(key).map(|previous| self.table.rows_of(&previous.picks));
@@ -145,8 +145,8 @@ impl<'f, 't> Pass<'f, 't> {
             self.picks.share(&mut decision.picks);
         }
         results.decisions.insert(key.clone(), decision);
-        if !said.is_empty() {
-            results.said.insert(key.clone(), said.into_iter().collect());
+        if !diagnostics.is_empty() {
+            results.diagnostics.insert(key.clone(), diagnostics.into_iter().collect());
         }
         if let Some(flips) = flips {
             results.flips.insert(key.clone(), flips);
@@ -204,10 +204,10 @@ impl<'f, 't> Pass<'f, 't> {
     /// Derives the result for a placement from the result of an equal one.
     fn like(&self, other: &Result, placement: &Placement) -> Result {
         let decision = stand(placement, &other.decision);
-        let mut said = Diagnostics::new();
-        findings::warn_about_names(placement, self.table, &mut said);
-        findings::warn_about(placement, &decision, self.table, &mut said);
-        Result { decision, said, trace: None, ..*other }
+        let mut diagnostics = Diagnostics::new();
+        findings::warn_about_names(placement, self.table, &mut diagnostics);
+        findings::warn_about(placement, &decision, self.table, &mut diagnostics);
+        Result { decision, diagnostics, trace: None, ..*other }
     }
 
     fn own(&self, placement: &Placement, policy: &'f Policy) -> Result {
@@ -236,14 +236,14 @@ impl<'f, 't> Pass<'f, 't> {
         };
         let is_watched = self.watched.contains(&placement.key);
         let trace = is_watched.then(|| of_own_policy(&case, placement, &decision, standing.is_some()));
-        let mut said = Diagnostics::new();
-        divide::warn(&case, placement, &decision, standing.is_none(), &mut said);
-        findings::warn_about_names(placement, table, &mut said);
-        findings::warn_about(placement, &decision, table, &mut said);
+        let mut diagnostics = Diagnostics::new();
+        divide::warn(&case, placement, &decision, standing.is_none(), &mut diagnostics);
+        findings::warn_about_names(placement, table, &mut diagnostics);
+        findings::warn_about(placement, &decision, table, &mut diagnostics);
         let is_new = standing.is_none();
         // A new division's warnings appear once. A new decision that reads the load depends on all others.
         let is_unsettled = is_new && (policy.division.is_some() || self.balances);
-        Result { decision, said, is_new, is_unsettled, flips, trace }
+        Result { decision, diagnostics, is_new, is_unsettled, flips, trace }
     }
 
     /// Returns the current decision if it is sticky: its digest is equal, and its clusters still exist.
@@ -296,8 +296,9 @@ impl<'f, 't> Pass<'f, 't> {
         let (table, previous) = (self.table, self.previous(&placement.key));
         let previous = previous.as_deref();
         let flips = self.digests.flips(table, &follow.filters);
-        let mut said = Diagnostics::new();
-        let union = followed_placements::union(self.fleet, table, &self.results.decisions, follow, &mut said);
+        let mut diagnostics = Diagnostics::new();
+        let union =
+            followed_placements::union(self.fleet, table, &self.results.decisions, follow, &mut diagnostics);
         let mut counts = RefusalCounts::default();
         let is_current = match previous {
             Some(previous) if follow.filters.iter().any(super::filter::looks_at_own_picks) => {
@@ -323,13 +324,13 @@ impl<'f, 't> Pass<'f, 't> {
         decision.share_picks(previous);
         let is_watched = self.watched.contains(&placement.key);
         let trace = is_watched.then(|| of_followed(&following, placement, &decision));
-        findings::warn_about(placement, &decision, table, &mut said);
+        findings::warn_about(placement, &decision, table, &mut diagnostics);
         let is_new = previous.is_none_or(|previous| {
             let mut previous = stand(placement, previous);
             previous.forget_turns();
             previous != decision
         });
-        Result { decision, said, is_new, is_unsettled: false, flips, trace }
+        Result { decision, diagnostics, is_new, is_unsettled: false, flips, trace }
     }
 }
 

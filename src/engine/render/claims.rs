@@ -54,7 +54,7 @@ impl<'a> TemplateClaim<'a> {
             && self.path == other.path
             && self.workload.key == other.workload.key
             && (std::ptr::eq(self.workload, other.workload) && std::ptr::eq(self.template, other.template)
-                || self.says_as(other))
+                || self.has_same_copies_as(other))
     }
 
     /// Reports whether both claims have the same clusters, each with the same number of replicas.
@@ -75,7 +75,7 @@ impl<'a> TemplateClaim<'a> {
         }
     }
 
-    fn says_as(&self, other: &TemplateClaim<'_>) -> bool {
+    fn has_same_copies_as(&self, other: &TemplateClaim<'_>) -> bool {
         self.workload.replicas == other.workload.replicas
             && self.workload.overrides == other.workload.overrides
             && self.template == other.template

@@ -134,7 +134,7 @@ struct Rendering<'a, 'c> {
     diagnostics: Diagnostics,
     problems: Problems,
     /// The counts of diagnostics and problems before that object.
-    said: (usize, usize),
+    counts_before: (usize, usize),
 }
 
 impl<'a, 'c> Rendering<'a, 'c> {
@@ -147,7 +147,7 @@ impl<'a, 'c> Rendering<'a, 'c> {
             entries: SharedValues::default(),
             diagnostics: Diagnostics::new(),
             problems: Problems::default(),
-            said: (0, 0),
+            counts_before: (0, 0),
         }
     }
 
@@ -156,7 +156,7 @@ impl<'a, 'c> Rendering<'a, 'c> {
         self.store.forget();
         self.placed.clear();
         self.entries = SharedValues::default();
-        self.said = self.count();
+        self.counts_before = self.count();
         match claims {
             [claim] => self.make_one(claim),
             contested => claims::make_contested(self, contested),
@@ -165,7 +165,7 @@ impl<'a, 'c> Rendering<'a, 'c> {
 
     /// Reports whether the object's copies depend on these claims alone, and caused no diagnostic.
     fn is_settled(&self, claims: &[TemplateClaim<'_>]) -> bool {
-        matches!(claims, [claim] if !claim.workload.frozen) && self.said == self.count()
+        matches!(claims, [claim] if !claim.workload.frozen) && self.counts_before == self.count()
     }
 
     /// Returns the counts of diagnostics and problems so far.

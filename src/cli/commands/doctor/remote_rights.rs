@@ -278,12 +278,12 @@ impl ForgeApiArgs {
         let rendered = short(rendered);
         match client.protection(rendered) {
             Ok(found) => judge_rendered(rendered, found.as_ref(), to),
-            Err(error) => untold(rendered, &error, to),
+            Err(error) => report_unknown_rules(rendered, &error, to),
         }
         let Some(source) = source.map(short) else { return Ok(()) };
         match client.protection(source) {
             Ok(found) => judge_source(source, found.as_ref(), to),
-            Err(error) => untold(source, &error, to),
+            Err(error) => report_unknown_rules(source, &error, to),
         }
         to.not_known(format!(
             "whether {forge} protects `refs/berth/*`: no forge has rules for refs other than branches and tags, so \
@@ -293,7 +293,7 @@ impl ForgeApiArgs {
     }
 }
 
-fn untold(branch: &str, error: &ForgeError, to: &mut Findings) {
+fn report_unknown_rules(branch: &str, error: &ForgeError, to: &mut Findings) {
     let message = format!("the forge's rules for `{branch}`: {error}");
     match error {
         ForgeError::BadToken { .. } | ForgeError::Moved { .. } | ForgeError::Unreachable { .. } => {

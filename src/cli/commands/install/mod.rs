@@ -118,7 +118,7 @@ fn write(install: &Install, dir: &Path, files: &[File], ui: &Ui) -> Result<(), C
     put(&dir.join(KUSTOMIZATION), &text_of(&[], &[kustomization]))?;
     if let Some(secret) = install.remote.secret.as_ref().filter(|_| install.remote.deploy_key) {
         let made = deploy_key::in_folder(install, secret, dir)?;
-        deploy_key::tell(install, &made, ui);
+        deploy_key::print_steps(install, &made, ui);
     }
     ui.status(&format!("the manifests are in {0}: kubectl apply -k {0}", dir.display()));
     if install.remote.deploy_key {
@@ -165,7 +165,7 @@ fn apply(install: &Install, args: &PlaceArgs, files: &[File], ui: &Ui) -> Result
         }
     }
     if let Some(made) = key {
-        deploy_key::tell(install, &made, ui);
+        deploy_key::print_steps(install, &made, ui);
     }
     Ok(())
 }

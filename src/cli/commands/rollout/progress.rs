@@ -42,7 +42,7 @@ pub(super) struct ClusterLine {
     pub release: Option<u64>,
     pub report: Option<CopyReport>,
     /// The moment at which the cluster was assigned the release, while its success is not reported.
-    pub told: Option<Timestamp>,
+    pub assigned: Option<Timestamp>,
     /// The placement no longer picks the cluster.
     pub leaving: bool,
     pub waits: Option<String>,
@@ -73,15 +73,15 @@ impl WorkloadLine {
         let cluster = |pick: &Pick| {
             let name = &*pick.cluster;
             let has = releases.filter(|_| !pick.pending);
-            let told = has.and_then(|has| has.assigned.get(name)).map(|told| told.at);
+            let assigned = has.and_then(|has| has.assigned.get(name)).map(|one| one.at);
             let report = views.iter().flatten().find_map(|view| view.report(name));
             // The pass that reads a status may assign the cluster other copies in the same second.
-            let report = report.filter(|report| report.since != told || is_on_copies(name, report));
+            let report = report.filter(|report| report.since != assigned || is_on_copies(name, report));
             ClusterLine {
                 cluster: name.to_owned(),
                 release: has.map(|has| has.of_cluster(name).unwrap_or(has.current.number)),
                 report: report.filter(|_| !pick.pending).cloned(),
-                told,
+                assigned,
                 leaving: pick.leaving,
                 waits: trace.and_then(|trace| trace.waits.get(name)).map(ToString::to_string),
             }
@@ -140,7 +140,7 @@ impl ClusterLine {
 
     /// Returns the moment since which the health is unchanged.
     fn since(&self) -> Option<Timestamp> {
-        self.report.as_ref().map_or(self.told, |report| report.since)
+        self.report.as_ref().map_or(self.assigned, |report| report.since)
     }
 
     /// Returns the reason why the cluster waits, or its member's message.

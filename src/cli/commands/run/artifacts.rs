@@ -130,7 +130,7 @@ impl PublishArgs {
             done: BTreeMap::new(),
             looked: None,
             failures: 0,
-            told: None,
+            logged: None,
         };
         let thread = std::thread::Builder::new().name("publish".into());
         thread
@@ -219,7 +219,7 @@ struct PublishWorker {
     looked: Option<Instant>,
     failures: u32,
     /// The last logged failure.
-    told: Option<String>,
+    logged: Option<String>,
 }
 
 impl PublishWorker {
@@ -275,20 +275,20 @@ impl PublishWorker {
     /// Logs the first failure of a round, unless it was logged last.
     fn tell(&mut self, round: &Round, behind: usize) {
         let Some(error) = round.failures.values().next() else {
-            if self.told.take().is_some() {
+            if self.logged.take().is_some() {
                 info!(registry = %self.publisher.registry().url(), "the registry accepts folders again");
             }
             return;
         };
         let text = error.to_string();
-        if self.told.as_ref() != Some(&text) {
+        if self.logged.as_ref() != Some(&text) {
             warn!(
                 error = text,
                 hint = error.hint(),
                 clusters = behind,
                 "publishing folders to the registry failed; retrying"
             );
-            self.told = Some(text);
+            self.logged = Some(text);
         }
     }
 }

@@ -38,7 +38,7 @@ use berth_member::sync::{Options, SyncError, until_idle};
 use hooks::{MemberHooks, RoundLog};
 use link::{FollowArgs, Following, PacedLink};
 use reporting::{FactsArgs, ReportingArgs};
-use result::{OnceResult, PushedReport, SOME, tell_waits};
+use result::{OnceResult, PushedReport, SOME, print_waits};
 use target::{KubeArgs, Place, place};
 use teardown::TeardownArgs;
 
@@ -265,7 +265,7 @@ impl MemberSetup {
     fn sync_once(&mut self, ui: &Ui) -> Result<OnceResult, CommandError> {
         self.target.show_progress(ui.progress());
         let sync =
-            |member: &mut MemberSetup| until_idle::sync_until_idle(member.syncer(), &mut tell_waits(ui));
+            |member: &mut MemberSetup| until_idle::sync_until_idle(member.syncer(), &mut print_waits(ui));
         let mut round = ui.watching("reading the cluster's folder", || sync(self));
         if self.hooks.link.as_mut().is_some_and(|link| link.mend_after(&round)) {
             ui.status("the working copy was damaged; recreating it");

@@ -54,13 +54,13 @@ pub fn labels_of(found: &Found) -> BTreeMap<String, String> {
 /// Returns the changes, or the reason to refuse them.
 pub fn outcome(
     labels: &BTreeMap<String, String>,
-    wishes: &[LabelRequest],
+    requests: &[LabelRequest],
     overwrite: bool,
 ) -> Result<DocumentChanges, String> {
     let mut outcome = DocumentChanges::default();
-    for wish in wishes {
-        let path = vec![Step::from("metadata"), Step::from("labels"), Step::from(wish.key())];
-        match (wish, labels.get(wish.key())) {
+    for request in requests {
+        let path = vec![Step::from("metadata"), Step::from("labels"), Step::from(request.key())];
+        match (request, labels.get(request.key())) {
             (LabelRequest::Set(key, value), Some(there)) if there == value => {
                 outcome.notes.push(format!("the label `{key}` is already `{value}`"));
             }
@@ -69,11 +69,11 @@ pub fn outcome(
             }
             (LabelRequest::Set(key, value), there) => {
                 let before = there.map_or_else(String::new, |there| format!(" (was {there})"));
-                outcome.said.push(format!("label {key}={value}{before}"));
+                outcome.descriptions.push(format!("label {key}={value}{before}"));
                 outcome.changes.push(ValueChange { path, what: ValueEdit::Set(value.as_str().into()) });
             }
             (LabelRequest::Remove(key), Some(there)) => {
-                outcome.said.push(format!("label {key}={there} removed"));
+                outcome.descriptions.push(format!("label {key}={there} removed"));
                 outcome.changes.push(ValueChange { path, what: ValueEdit::Remove });
             }
             (LabelRequest::Remove(key), None) => outcome.notes.push(format!("there is no label `{key}`")),

@@ -115,7 +115,10 @@ pub fn mark(
         }
         Format::Text => {
             for (cluster, Described { file, .. }, outcome) in &done {
-                outcome.said.iter().for_each(|said| ui.out(&format!("{}: {said} ({file})", cluster.name)));
+                outcome
+                    .descriptions
+                    .iter()
+                    .for_each(|change| ui.out(&format!("{}: {change} ({file})", cluster.name)));
             }
         }
         format => format.write(ResultKind::MarkResult, &MarkResult::of(&done, counts, !args.dry_run), ui),
@@ -127,14 +130,14 @@ pub fn mark(
     Ok(Exit::Done)
 }
 
-/// Sorts command-line words into clusters' names and wishes.
+/// Sorts command-line words into clusters' names and requests.
 pub(crate) fn sort_words<W>(
     words: &[String],
     is_wish: fn(&str) -> bool,
     parse: fn(&str) -> Result<W, String>,
 ) -> Result<(Vec<String>, Vec<W>), CommandError> {
-    let (wishes, names): (Vec<_>, Vec<_>) = words.iter().cloned().partition(|word| is_wish(word));
-    let read: Vec<Result<W, String>> = wishes.iter().map(|word| parse(word)).collect();
+    let (requests, names): (Vec<_>, Vec<_>) = words.iter().cloned().partition(|word| is_wish(word));
+    let read: Vec<Result<W, String>> = requests.iter().map(|word| parse(word)).collect();
     let faults: Vec<String> = read.iter().filter_map(|one| one.as_ref().err().cloned()).collect();
     if !faults.is_empty() {
         return Err(CommandError::usage(faults.join("\n")));
@@ -242,7 +245,7 @@ impl<'a> MarkResult<'a> {
                 kind: document.kind.kind,
                 file: document.file,
                 line: document.found.at.line,
-                changes: &outcome.said,
+                changes: &outcome.descriptions,
                 notes: &outcome.notes,
             };
         let Counts { removed, changed, added, clusters, .. } = counts;
@@ -296,7 +299,7 @@ pub struct DocumentChanges {
     /// In an order that keeps indexes valid.
     pub changes: Vec<ValueChange>,
     /// The descriptions of the changes.
-    pub said: Vec<String>,
+    pub descriptions: Vec<String>,
     /// The requests that were already fulfilled.
     pub notes: Vec<String>,
 }

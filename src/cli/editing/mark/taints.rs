@@ -61,7 +61,7 @@ pub fn parse(word: &str) -> Result<TaintRequest, String> {
 }
 
 impl TaintRequest {
-    /// Returns the effect that a document's kind must support for the wish to apply.
+    /// Returns the effect that a document's kind must support for the request to apply.
     pub fn effect(&self) -> Option<&str> {
         match self {
             TaintRequest::Add(taint) => Some(&taint.effect),
@@ -71,7 +71,7 @@ impl TaintRequest {
 }
 
 impl Taint {
-    /// Writes the wish as `key=value:Effect`.
+    /// Writes the request as `key=value:Effect`.
     pub fn show(&self) -> String {
         let Taint { key, value, effect } = self;
         if value.is_empty() { format!("{key}:{effect}") } else { format!("{key}={value}:{effect}") }
@@ -118,13 +118,13 @@ impl TaintList {
 /// Returns the changes, or the reason to refuse them. `since` dates new taints of kinds with a date.
 pub(crate) fn outcome(
     list: &TaintList,
-    wishes: &[TaintRequest],
+    requests: &[TaintRequest],
     overwrite: bool,
     since: Option<&str>,
 ) -> Result<DocumentChanges, String> {
     let mut changes = TaintChanges::of(list, since);
-    for wish in wishes {
-        match wish {
+    for request in requests {
+        match request {
             TaintRequest::Add(taint) => changes.add(taint, overwrite)?,
             TaintRequest::Remove { key, value, effect } => {
                 changes.remove(key, value.as_deref(), effect.as_deref());
@@ -142,14 +142,14 @@ struct TaintChanges<'a> {
     new: Vec<Json>,
     /// The indexes of the removed taints.
     gone: Vec<usize>,
-    said: Vec<String>,
+    descriptions: Vec<String>,
     notes: Vec<String>,
 }
 
 impl<'a> TaintChanges<'a> {
     fn of(list: &'a TaintList, since: Option<&'a str>) -> TaintChanges<'a> {
         let (sets, new, gone) = (Vec::new(), Vec::new(), Vec::new());
-        TaintChanges { list, since, sets, new, gone, said: Vec::new(), notes: Vec::new() }
+        TaintChanges { list, since, sets, new, gone, descriptions: Vec::new(), notes: Vec::new() }
     }
 
     fn add(&mut self, taint: &Taint, overwrite: bool) -> Result<(), String> {
@@ -157,7 +157,7 @@ impl<'a> TaintChanges<'a> {
         let same = self.indexes(|one| one.key == taint.key && one.effect == taint.effect);
         match same.as_slice() {
             [] => {
-                self.said.push(format!("taint {} added", taint.show()));
+                self.descriptions.push(format!("taint {} added", taint.show()));
                 self.new.push(taint.to_json(self.since));
             }
             all if all.iter().any(|index| taints[*index].value == taint.value) => {
@@ -168,7 +168,7 @@ impl<'a> TaintChanges<'a> {
                 return Err(format!("the taint `{there}` exists; use --overwrite to set `{wanted}`"));
             }
             [first, rest @ ..] => {
-                self.said.push(format!("taint {} (was {})", taint.show(), taints[*first].show()));
+                self.descriptions.push(format!("taint {} (was {})", taint.show(), taints[*first].show()));
                 let within = |key: &str| [item(*first), vec![Step::from(key)]].concat();
                 let what = match taint.value.as_str() {
                     "" => ValueEdit::Remove,
@@ -194,7 +194,8 @@ impl<'a> TaintChanges<'a> {
             self.notes.push(format!("there is no taint `{key}{}{}`", of('=', value), of(':', effect)));
         }
         let taints = &self.list.taints;
-        self.said.extend(found.iter().map(|index| format!("taint {} removed", taints[*index].show())));
+        self.descriptions
+            .extend(found.iter().map(|index| format!("taint {} removed", taints[*index].show())));
         self.gone.extend(found);
     }
 
@@ -219,7 +220,7 @@ impl<'a> TaintChanges<'a> {
         changes.extend(
             self.gone.into_iter().map(|index| ValueChange { path: item(index), what: ValueEdit::Remove }),
         );
-        DocumentChanges { changes, said: self.said, notes: self.notes }
+        DocumentChanges { changes, descriptions: self.descriptions, notes: self.notes }
     }
 }
 

@@ -120,7 +120,7 @@ impl Question<'_> {
         let unmet: Vec<&Requirement> = selector.unmet(&self.cluster.labels).collect();
         let mut together: Ways = vec![Vec::new()];
         for requirement in &unmet {
-            let labels: Ways = self.wishes(requirement).iter().map(|wish| self.label(wish)).collect();
+            let labels: Ways = self.requests(requirement).iter().map(|request| self.label(request)).collect();
             let with = |way: &Vec<FileEdit>| -> Ways {
                 labels.iter().map(|label| [way.clone(), label.clone()].concat()).collect()
             };
@@ -134,7 +134,7 @@ impl Question<'_> {
     }
 
     /// Returns the labels that satisfy a requirement.
-    fn wishes(&self, requirement: &Requirement) -> Vec<LabelRequest> {
+    fn requests(&self, requirement: &Requirement) -> Vec<LabelRequest> {
         let set = |key: &str, value: &str| LabelRequest::Set(key.to_owned(), value.to_owned());
         match requirement {
             Requirement::Is(key, value) => vec![set(key, value)],
@@ -150,12 +150,12 @@ impl Question<'_> {
     }
 
     /// Changes a label in every document that describes the cluster.
-    fn label(&self, wish: &LabelRequest) -> Vec<FileEdit> {
+    fn label(&self, request: &LabelRequest) -> Vec<FileEdit> {
         let one = |place: ObjectPlace| {
             let labels = labels::labels_of(&place.found);
-            let change = labels::outcome(&labels, std::slice::from_ref(wish), true).ok()?.changes.pop()?;
-            let key = wish.key();
-            let words = match (labels.get(key), wish) {
+            let change = labels::outcome(&labels, std::slice::from_ref(request), true).ok()?.changes.pop()?;
+            let key = request.key();
+            let words = match (labels.get(key), request) {
                 (Some(before), LabelRequest::Set(_, value)) => format!("label {key}: {before} → {value}"),
                 (None, LabelRequest::Set(_, value)) => format!("label {key}: {value} added"),
                 (before, LabelRequest::Remove(_)) => {

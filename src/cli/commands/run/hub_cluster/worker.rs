@@ -59,7 +59,8 @@ impl HubWorker {
     pub(super) fn start(hub: HubCluster, interval: Duration, counts: HubCounts) -> io::Result<HubWorker> {
         let slot = Arc::new(Slot::default());
         let (ends, ended) = channel::<()>();
-        let mut worker = Worker { hub, interval, counts, last: None, failures: 0, told: BTreeSet::new() };
+        let mut worker =
+            Worker { hub, interval, counts, last: None, failures: 0, logged_notes: BTreeSet::new() };
         let shared = slot.clone();
         std::thread::Builder::new().name("hub-cluster".to_owned()).spawn(move || {
             let _ends = ends;
@@ -104,7 +105,7 @@ struct Worker {
     last: Option<(HubContent, Instant)>,
     failures: u32,
     /// The notes already logged.
-    told: BTreeSet<String>,
+    logged_notes: BTreeSet<String>,
 }
 
 impl Worker {
@@ -151,10 +152,10 @@ impl Worker {
                 if writes > 0 {
                     info!(writes, number, "the hub cluster shows the publication");
                 }
-                for note in notes.difference(&self.told) {
+                for note in notes.difference(&self.logged_notes) {
                     warn!("{}", harmless_line(note));
                 }
-                self.told = notes;
+                self.logged_notes = notes;
                 self.last = Some((shown, Instant::now()));
                 if waits { self.interval.min(paced(STATUS_PAUSE)) } else { self.interval }
             }
@@ -219,7 +220,7 @@ pub struct Done {
 impl HubCluster {
     /// Makes the hub show a state. Correct objects are not written.
     pub fn round(&mut self, shown: &HubContent) -> Result<Done, String> {
-        let cluster = Cluster::connect_pod(&self.access).map_err(|error| told(&error))?;
+        let cluster = Cluster::connect_pod(&self.access).map_err(|error| with_hint(&error))?;
         let mut done = Done::default();
         if self.profiles {
             self.write_profiles(shown, &cluster, &mut done)?;
@@ -240,7 +241,7 @@ impl HubCluster {
         let queries = [profile_query(), Query::all(namespace).named(&self.place.profiles)];
         let [listed, namespaces] = lists(cluster, queries);
         let (listed, namespaces) =
-            (listed.map_err(|error| told(&error))?, namespaces.map_err(|error| told(&error))?);
+            (listed.map_err(|error| with_hint(&error))?, namespaces.map_err(|error| with_hint(&error))?);
         let live = profiles::LiveProfiles { profiles: &listed, namespace: namespaces.first() };
         perform(cluster, profiles::plan_namespace(live, &self.place), done)?;
         let now = Instant::now();
@@ -269,7 +270,7 @@ impl HubCluster {
             let [listed, beside] = lists(cluster, [Query::all(resource), beside]);
             let listed = match listed {
                 Err(LiveError::NotServed { .. }) if self.takes_served_forms => continue,
-                listed => listed.map_err(|error| told(&error))?,
+                listed => listed.map_err(|error| with_hint(&error))?,
             };
             served += 1;
             let mut live =
@@ -278,7 +279,7 @@ impl HubCluster {
                 (DecisionApi::Ocm, Ok(placements)) => live.placements = placements,
                 (DecisionApi::Ocm, Err(LiveError::NotServed { .. })) => {}
                 // Without its Placements, it is unknown which of them the hub schedules itself.
-                (DecisionApi::Ocm, Err(error)) => return Err(told(error)),
+                (DecisionApi::Ocm, Err(error)) => return Err(with_hint(error)),
                 (DecisionApi::Sig, Ok(profiles)) if !self.profiles => {
                     done.notes.extend(profiles::missing(shown, profiles, &self.place));
                 }
@@ -327,7 +328,7 @@ fn perform(cluster: &Cluster, planned: Planned, done: &mut Done) -> Result<(), S
     Err(format!("{}{more}", refused.join("; ")))
 }
 
-fn told(error: &LiveError) -> String {
+fn with_hint(error: &LiveError) -> String {
     match error.hint() {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),
