@@ -132,26 +132,9 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn scalar(
-        &mut self,
-        text: String,
-        style: ScalarStyle,
-        at: Mark,
-        properties: Properties<'_>,
-    ) -> Result<(), Fault> {
-        let cost = Cost { nodes: 1, bytes: text.len() };
-        let plain = style == ScalarStyle::Plain;
-        let Properties { anchor, tag } = properties;
-        let tag = tag.map(full_name);
-        if plain
-            && tag.as_deref().is_none_or(|tag| tag == "tag:yaml.org,2002:merge")
-            && text == "<<"
-            && let Some(key @ None) = self.pending_key()
-        {
-            *key = Some(EntryKey::Merge(at));
-            return self.charge(cost, at);
-        }
-        let (scalar, text) = match tag {
+    /// Returns a scalar's type by its tag, or if it is plain by its text.
+    fn typed(&mut self, text: String, plain: bool, tag: Option<String>, at: Mark) -> (Scalar, String) {
+        match tag {
             None if plain => {
                 let scalar = resolve(&text);
                 if let Some(there) = read_differently(&text, &scalar) {
@@ -172,7 +155,29 @@ impl<'a> Builder<'a> {
                     (Scalar::Null, String::new())
                 }
             },
-        };
+        }
+    }
+
+    fn scalar(
+        &mut self,
+        text: String,
+        style: ScalarStyle,
+        at: Mark,
+        properties: Properties<'_>,
+    ) -> Result<(), Fault> {
+        let cost = Cost { nodes: 1, bytes: text.len() };
+        let plain = style == ScalarStyle::Plain;
+        let Properties { anchor, tag } = properties;
+        let tag = tag.map(full_name);
+        if plain
+            && tag.as_deref().is_none_or(|tag| tag == "tag:yaml.org,2002:merge")
+            && text == "<<"
+            && let Some(key @ None) = self.pending_key()
+        {
+            *key = Some(EntryKey::Merge(at));
+            return self.charge(cost, at);
+        }
+        let (scalar, text) = self.typed(text, plain, tag, at);
         if plain && !self.has_odd_blanks && matches!(self.pending_key(), Some(None)) {
             let fault = fault::blank_in_key(&text, at);
             self.has_odd_blanks = fault.is_some();
