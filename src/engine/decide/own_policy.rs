@@ -2,6 +2,7 @@
 //!
 //! A recorder receives the findings of each step: in a pass it only counts them, for `explain` it keeps all.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::candidates::Open;
@@ -118,53 +119,66 @@ fn filter(
         Retention::SamePolicy(_) => &[],
     };
     let checks: Vec<_> = filters.iter().map(|filter| Checked::new(case.table, filter, is_current)).collect();
-    let first_refusal = |row: Row| -> Option<(usize, Code)> {
-        checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(row)?)))
+    let passed = match &case.policy.selection {
+        Selection::Exactly(names) => filter_named(case, names, &checks, kept, recorder),
+        Selection::All | Selection::First(_) | Selection::InTurn(_) => {
+            let mut kept = kept.iter().peekable();
+            let mut rows = Vec::new();
+            for row in case.candidates.iter().copied() {
+                if reaches(&mut kept, row) {
+                    recorder.kept(row);
+                    continue;
+                }
+                match first_refusal(&checks, row) {
+                    Some((index, code)) => recorder.refused(row, index, code),
+                    None => rows.push(row),
+                }
+            }
+            Passed { rows, unmet: Vec::new() }
+        }
     };
-    let exactly = match &case.policy.selection {
-        Selection::Exactly(names) => Some(names),
-        Selection::All | Selection::First(_) | Selection::InTurn(_) => None,
-    };
+    recorder.checks(&checks);
+    passed
+}
+
+fn first_refusal(checks: &[Checked<'_>], row: Row) -> Option<(usize, Code)> {
+    checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(row)?)))
+}
+
+/// Filters the clusters of a list of names. A name without a passing cluster is unmet.
+fn filter_named(
+    case: &DecisionCase<'_>,
+    names: &BTreeSet<String>,
+    checks: &[Checked<'_>],
+    kept: &[Row],
+    recorder: &mut impl Recorder,
+) -> Passed {
     let mut kept = kept.iter().peekable();
     let (mut rows, mut met) = (Vec::new(), Vec::new());
-    if let Some(names) = exactly {
-        let mut rest = case.candidates;
-        for row in names.iter().filter_map(|name| case.table.row(name)) {
-            let place = rest.binary_search(&row);
-            let (others, from_here) = rest.split_at(place.unwrap_or_else(|place| place));
-            recorder.none_chosen(others, NOT_NAMED);
-            rest = from_here;
-            if place.is_err() {
-                continue;
-            }
-            rest = &rest[1..];
-            let stays = reaches(&mut kept, row);
-            // A kept name that no longer passes leaves the placement unfulfilled.
-            let refusal = first_refusal(row);
-            if refusal.is_none() {
-                met.push(case.table.name(row));
-            }
-            match refusal.filter(|_| !stays) {
-                Some((index, code)) => recorder.refused(row, index, code),
-                None if stays => recorder.kept(row),
-                None => rows.push(row),
-            }
+    let mut rest = case.candidates;
+    for row in names.iter().filter_map(|name| case.table.row(name)) {
+        let place = rest.binary_search(&row);
+        let (others, from_here) = rest.split_at(place.unwrap_or_else(|place| place));
+        recorder.none_chosen(others, NOT_NAMED);
+        rest = from_here;
+        if place.is_err() {
+            continue;
         }
-        recorder.none_chosen(rest, NOT_NAMED);
-    } else {
-        for row in case.candidates.iter().copied() {
-            if reaches(&mut kept, row) {
-                recorder.kept(row);
-                continue;
-            }
-            match first_refusal(row) {
-                Some((index, code)) => recorder.refused(row, index, code),
-                None => rows.push(row),
-            }
+        rest = &rest[1..];
+        let stays = reaches(&mut kept, row);
+        // A kept name that no longer passes leaves the placement unfulfilled.
+        let refusal = first_refusal(checks, row);
+        if refusal.is_none() {
+            met.push(case.table.name(row));
+        }
+        match refusal.filter(|_| !stays) {
+            Some((index, code)) => recorder.refused(row, index, code),
+            None if stays => recorder.kept(row),
+            None => rows.push(row),
         }
     }
-    recorder.checks(&checks);
-    let unmet = exactly.into_iter().flatten().filter(|name| met.binary_search(&name.as_str()).is_err());
+    recorder.none_chosen(rest, NOT_NAMED);
+    let unmet = names.iter().filter(|name| met.binary_search(&name.as_str()).is_err());
     Passed { rows, unmet: unmet.cloned().collect() }
 }
 

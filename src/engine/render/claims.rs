@@ -163,6 +163,22 @@ enum Offer {
     Kept(ContentId),
 }
 
+/// Returns a claim's copy for a cluster: the new one, or the last good one if there cannot be a new one.
+fn offer(
+    rendering: &mut Rendering<'_, '_>,
+    claim: &TemplateClaim<'_>,
+    copies: &mut Copies<'_>,
+    cluster: &str,
+) -> Option<Offer> {
+    match copies.make(claim.pick(cluster)?, &mut rendering.diagnostics) {
+        CopyResult::Copy(draft) => return Some(Offer::Good(draft)),
+        CopyResult::Deleted => return None,
+        CopyResult::Frozen => {}
+        CopyResult::Failed(fault) => rendering.problems.add(claim, cluster, fault),
+    }
+    rendering.history.last_good(claim, cluster).map(Offer::Kept)
+}
+
 /// Makes an object that several workloads place.
 pub(super) fn make_contested<'c>(
     rendering: &mut Rendering<'_, 'c>,
@@ -174,22 +190,7 @@ pub(super) fn make_contested<'c>(
     for cluster in clusters {
         let mut offers: Vec<(&TemplateClaim<'_>, Offer)> = Vec::new();
         for (claim, copies) in claims.iter().zip(&mut copies) {
-            let Some(pick) = claim.pick(cluster) else { continue };
-            match copies.make(pick, &mut rendering.diagnostics) {
-                CopyResult::Copy(draft) => offers.push((claim, Offer::Good(draft))),
-                CopyResult::Deleted => {}
-                CopyResult::Frozen => {
-                    offers.extend(
-                        rendering.history.last_good(claim, cluster).map(|id| (claim, Offer::Kept(id))),
-                    );
-                }
-                CopyResult::Failed(fault) => {
-                    rendering.problems.add(claim, cluster, fault);
-                    offers.extend(
-                        rendering.history.last_good(claim, cluster).map(|id| (claim, Offer::Kept(id))),
-                    );
-                }
-            }
+            offers.extend(offer(rendering, claim, copies, cluster).map(|offer| (claim, offer)));
         }
         // Offers in order of preference; equal ones in the order of their keys.
         let winner = offers.iter().enumerate().min_by_key(|(index, (claim, offer))| {

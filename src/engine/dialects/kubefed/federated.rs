@@ -48,7 +48,7 @@ pub(super) fn read(
     fields.accept(&["sops"]);
     let spec = fields.required_fields("spec");
     fields.finish();
-    let Some(mut spec) = spec else { return };
+    let Some(spec) = spec else { return };
     let (group, kind) = (&*document.key.group, &*document.key.kind);
     let Some(federated) = context.types.find(group, kind, &metadata.namespace) else {
         let message = format!("no type config defines the target of `{kind}`");
@@ -60,16 +60,30 @@ pub(super) fn read(
     if !check_namespace(scope, &metadata, target) {
         return;
     }
+    let object = FederatedObject { scope, document, root: &root, metadata: &metadata, context };
+    read_spec(spec, object, &federated, namespaces, lowered);
+}
+
+/// Reads the spec of a Federated object of a known type.
+fn read_spec(
+    mut spec: Fields<'_>,
+    federated_object: FederatedObject<'_>,
+    federated: &FederatedType,
+    namespaces: &mut Namespaces,
+    lowered: &mut Lowered,
+) {
+    let FederatedObject { scope, document, root, metadata, context } = federated_object;
+    let target = &federated.target;
     let text =
         document.root.get("spec").and_then(|spec| spec.get("placement")).map_or(Json::Null, View::to_json);
     let wanted = placement::read(&mut spec, &metadata.namespace);
-    let named = FIELDS.named(scope, &root);
+    let named = FIELDS.named(scope, root);
     if target.is_namespace() {
         if metadata.name != metadata.namespace {
-            return warn_of_name(scope, &metadata);
+            return warn_of_name(scope, metadata);
         }
         let rule = narrowing_rule(scope, &spec, wanted.as_ref());
-        let selector = placement::selector_of(&root);
+        let selector = placement::selector_of(root);
         let key = document.key.clone();
         namespaces.insert(&metadata.name, FederatedNamespace { key, rule, text: text.clone(), selector });
     }
@@ -77,19 +91,18 @@ pub(super) fn read(
     let retains = lifecycle::read_retain_replicas(&mut spec, target);
     spec.finish();
     let sync_annotations =
-        lifecycle::annotations(scope, document, &metadata, context.planes.adopts(&metadata.namespace));
+        lifecycle::annotations(scope, document, metadata, context.planes.adopts(&metadata.namespace));
     let (Some(wanted), Some(content)) = (wanted, content) else { return };
-    let Some(object) = object_of_template(content.template, &metadata, target) else { return };
+    let Some(object) = object_of_template(content.template, metadata, target) else { return };
     let template = Template {
         retained: lifecycle::retained(&object, &retains),
         object: Arc::new(object),
         final_labels: FINAL_LABELS.clone(),
         sync_annotations,
     };
-    let object = FederatedObject { scope, document, metadata: &metadata, context };
-    let source = source_of(object, &federated, wanted, text);
+    let source = source_of(federated_object, federated, wanted, text);
     let (key, origin) = (document.key.clone(), document.at.clone());
-    let replicas = replicas_at(object, &source, &content.overrides, retains.any());
+    let replicas = replicas_at(federated_object, &source, &content.overrides, retains.any());
     let blocked = matches!(&source, Source::Own(policy) if policy.blocked.is_some());
     let placement = Placement { named, ..Placement::new(key.clone(), origin.clone(), source) };
     lowered.placements.push(placement.into());
@@ -117,7 +130,7 @@ fn replicas_at(
     overrides: &[Override],
     retains: bool,
 ) -> Option<ReplicasAt> {
-    let FederatedObject { scope, document, metadata, context } = object;
+    let FederatedObject { scope, document, metadata, context, .. } = object;
     let kind = &*document.key.kind;
     if !DIVIDED.contains(&kind) {
         return None;
@@ -274,6 +287,8 @@ fn propagation(reason: &str, message: String) -> Condition {
 pub(super) struct FederatedObject<'a> {
     pub(super) scope: &'a Scope,
     pub(super) document: &'a Document,
+    /// The document, opened.
+    pub(super) root: &'a Node,
     pub(super) metadata: &'a Metadata,
     pub(super) context: &'a FederatedContext,
 }

@@ -50,6 +50,24 @@ pub(super) struct Preference {
     met: AtomicBool,
 }
 
+impl Preference {
+    /// Divides the replicas of a workload among the clusters that pass these filters.
+    fn division(&self, workload: &Key, among: Vec<Filter>, then: &[Filter]) -> Division {
+        Division {
+            by: self.key.clone(),
+            origin: self.origin.clone(),
+            workload: WorkloadName::of(workload),
+            total: self.total,
+            shares: self.shares.clone(),
+            others: self.others,
+            rebalance: self.rebalance,
+            hash_key: self.key.full_name(),
+            among,
+            then: then.to_vec(),
+        }
+    }
+}
+
 /// The preferences by namespace and name.
 #[derive(Debug, Default)]
 pub(super) struct Preferences(BTreeMap<(String, String), Preference>);
@@ -214,7 +232,7 @@ pub(super) fn division_of(
     wanted: &SelectedClusters,
     narrowing: &[Filter],
 ) -> Option<Division> {
-    let FederatedObject { scope, document, metadata, context } = object;
+    let FederatedObject { scope, document, root, metadata, context } = object;
     let preference = context.preferences.find(&document.key.kind, &metadata.namespace, &metadata.name)?;
     let say = |message: String, hint: &str| {
         scope.report(Diagnostic::warning(preference.origin.clone(), message).hint(hint));
@@ -230,23 +248,12 @@ pub(super) fn division_of(
         say(message, "enable the gate, or remove the preference");
         return None;
     }
-    let division = |among| Division {
-        by: by.clone(),
-        origin: preference.origin.clone(),
-        workload: WorkloadName::of(key),
-        total: preference.total,
-        shares: preference.shares.clone(),
-        others: preference.others,
-        rebalance: preference.rebalance,
-        hash_key: by.full_name(),
-        among,
-        then: narrowing.to_vec(),
-    };
+    let division = |among| preference.division(key, among, narrowing);
     let ready = Filter { rule: Rule::Ready, by: None };
     let mut among = vec![ready];
     let named = document.root.get("spec").and_then(|spec| spec.get("placement")?.get("clusters"));
     let named = named.is_some_and(|clusters| !clusters.is_null());
-    let own = placement::selector_of(&document.open());
+    let own = placement::selector_of(root);
     if preference.intersect {
         let (namespace, of_namespace) = match selectors(context, metadata, own.as_ref(), key) {
             Ok(found) => found,
@@ -270,16 +277,12 @@ pub(super) fn division_of(
         }
         among.push(Filter { rule: Rule::Labels(own.unwrap_or_default()), by: None });
         among.push(Filter { rule: Rule::Labels(of_namespace.clone()), by: Some(namespace.clone()) });
-    } else {
-        if named || own.as_ref().is_some_and(|selector| !selector.requirements.is_empty()) {
-            let message =
-                format!("the placement of {key} has no effect: {by} divides among all ready clusters");
-            say(
-                message,
-                "set `intersectWithClusterSelector: true` to use only clusters that its selector \
-                          matches",
-            );
-        }
+    } else if named || own.as_ref().is_some_and(|selector| !selector.requirements.is_empty()) {
+        let message = format!("the placement of {key} has no effect: {by} divides among all ready clusters");
+        say(
+            message,
+            "set `intersectWithClusterSelector: true` to use only clusters that its selector matches",
+        );
     }
     Some(division(among))
 }
