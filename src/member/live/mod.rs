@@ -1,5 +1,5 @@
 //! Reads plain objects from a live cluster's API server. Besides this module, only the writing ones name the `kube`
-//! crate: `apply`, `cluster_events`, `cluster_lease`, `cluster_objects` and the Kubernetes backend of `sync`.
+//! crate: `installer`, `cluster_events`, `cluster_lease`, `cluster_writes` and the Kubernetes backend of `sync`.
 //!
 //! - [`kubeconfig`]: builds a client from a kubeconfig and a context. `session`: the client, the runtime and the time
 //!   limit of an answer, shared by all that talk to an API server.
