@@ -92,6 +92,28 @@ impl StepArgs {
 }
 
 impl PlanRequest {
+    /// Returns the diagnostics of the step and of the change. Held workloads have their own part of the plan.
+    fn diagnostics(
+        &self,
+        repo: &Repo,
+        step: &NextCommit,
+        wanted: &Plan,
+    ) -> Result<Diagnostics, CommandError> {
+        let mut diagnostics = step.diagnostics.clone();
+        let held: Vec<Diagnostic> = step.held.iter().map(Held::diagnostic).collect();
+        diagnostics.retain(|one| !held.contains(one));
+        diagnostics.extend(self.change.notes());
+        if self.change.head.name == "HEAD" {
+            diagnostics.extend(uncommitted(repo)?);
+        }
+        diagnostics.extend(refused_by_hubs(repo, self.since(), step.inputs.tree())?);
+        let workloads = &step.built.fleet.workloads;
+        let touched =
+            wanted.workloads.keys().filter_map(|key| workloads.get(key)).map(|workload| &**workload);
+        diagnostics.extend(misspelt_fields(touched, step.inputs.tree()));
+        Ok(diagnostics)
+    }
+
     /// Merges the change. If the merge has conflicts, calls `on_conflicts` with the files.
     pub fn gather(
         located: LocatedState,
@@ -229,21 +251,9 @@ impl Planned {
         ui: &Ui,
     ) -> Result<Planned, CommandError> {
         let Rehearsed { mut step, refusals } = rehearsed;
-        let mut diagnostics = step.diagnostics.clone();
-        // Held workloads have their own part of the plan.
-        let held: Vec<Diagnostic> = step.held.iter().map(Held::diagnostic).collect();
-        diagnostics.retain(|one| !held.contains(one));
-        diagnostics.extend(asked.change.notes());
-        if asked.change.head.name == "HEAD" {
-            diagnostics.extend(uncommitted(repo)?);
-        }
-        diagnostics.extend(refused_by_hubs(repo, asked.since(), step.inputs.tree())?);
         let end = step.built.end();
         let wanted = plan(&step.inputs.current, &end);
-        let workloads = &step.built.fleet.workloads;
-        let touched =
-            wanted.workloads.keys().filter_map(|key| workloads.get(key)).map(|workload| &**workload);
-        diagnostics.extend(misspelt_fields(touched, step.inputs.tree()));
+        let mut diagnostics = asked.diagnostics(repo, &step, &wanted)?;
         let mut refused: Vec<CommandError> = refusals.into_iter().map(CommandError::from).collect();
         let judged = asked.judge(args, repo, ui)?;
         let is_untrusted = judged.is_err();

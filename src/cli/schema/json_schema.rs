@@ -72,6 +72,31 @@ fn of_field(kind: &str, field: &Field, path: &str, may_be_null: bool) -> Map<Str
     schema
 }
 
+fn of_mapping(kind: &str, field: &Field, path: &str, schema: &mut Map<String, Json>) {
+    let mut set = |key: &str, value: Json| drop(schema.insert(key.to_owned(), value));
+    // Null counts as absent, but a field whose name is data must not be absent.
+    let inner = |name: &str, inner: &Field| {
+        let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        let may_be_absent = !inner.required && !field.refuses_nulls && name != ANY;
+        of_field(kind, inner, &path, inner.nullable || may_be_absent)
+    };
+    let named = field.fields.iter().filter(|(name, _)| *name != ANY);
+    let properties: Map<_, _> =
+        named.clone().map(|(name, one)| (name.clone(), inner(name, one).into())).collect();
+    let required: Vec<&String> = named.filter(|(_, one)| one.required).map(|(name, _)| name).collect();
+    if !properties.is_empty() {
+        set("properties", properties.into());
+    }
+    if !required.is_empty() {
+        set("required", json!(required));
+    }
+    match field.fields.get(ANY) {
+        Some(any) => set("additionalProperties", inner(ANY, any).into()),
+        None if field.closed => set("additionalProperties", false.into()),
+        None => {}
+    }
+}
+
 /// Adds the requirements of a form, and returns the types of its values.
 fn of_form(
     kind: &str,
@@ -111,28 +136,7 @@ fn of_form(
             vec!["array"]
         }
         Form::Mapping => {
-            // Null counts as absent, but a field whose name is data must not be absent.
-            let inner = |name: &str, inner: &Field| {
-                let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-                let may_be_absent = !inner.required && !field.refuses_nulls && name != ANY;
-                of_field(kind, inner, &path, inner.nullable || may_be_absent)
-            };
-            let named = field.fields.iter().filter(|(name, _)| *name != ANY);
-            let properties: Map<_, _> =
-                named.clone().map(|(name, one)| (name.clone(), inner(name, one).into())).collect();
-            let required: Vec<&String> =
-                named.filter(|(_, one)| one.required).map(|(name, _)| name).collect();
-            if !properties.is_empty() {
-                set("properties", properties.into());
-            }
-            if !required.is_empty() {
-                set("required", json!(required));
-            }
-            match field.fields.get(ANY) {
-                Some(any) => set("additionalProperties", inner(ANY, any).into()),
-                None if field.closed => set("additionalProperties", false.into()),
-                None => {}
-            }
+            of_mapping(kind, field, path, schema);
             vec!["object"]
         }
     }

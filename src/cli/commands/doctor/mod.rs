@@ -162,10 +162,7 @@ impl DoctorArgs {
         let mut tips = Tips { listed: &listing.refs, source, cluster_branch: None, refs: Refs::default() };
         let repo = Repo::open(copy.path())?;
         let identity = Identity { signer, ..Identity::default() };
-        let followed = match &role {
-            AccountRole::Member { cluster, .. } => tips.refs.cluster(cluster),
-            _ => tips.refs.rendered.clone(),
-        };
+        let followed = role.followed(&tips.refs);
         let wanted = [tips.source.as_ref(), Some(&tips.refs.rendered), Some(&followed)];
         if !fetch(&transport, &copy, wanted, &listing, to) {
             return Ok(());

@@ -34,6 +34,16 @@ pub(super) enum AccountRole {
     Reviewer,
 }
 
+impl AccountRole {
+    /// Returns the ref that the account's process follows: a member its cluster's, others the rendered branch.
+    pub(super) fn followed(&self, refs: &Refs) -> String {
+        match self {
+            AccountRole::Member { cluster, .. } => refs.cluster(cluster),
+            _ => refs.rendered.clone(),
+        }
+    }
+}
+
 /// A cluster name that no fleet has, for the ref of another member.
 pub(super) const NOBODY: &str = "berth-doctor";
 

@@ -60,6 +60,23 @@ pub struct Chosen<'t> {
 /// The result for each document of one cluster, or all reasons to refuse it.
 pub type EditResult<'t> = Result<Vec<(Described<'t>, DocumentChanges)>, Vec<String>>;
 
+/// Returns the edited files. A file may have several of the documents.
+fn edits(
+    tree: &WorkingTree,
+    done: &[(&Chosen<'_>, Described<'_>, DocumentChanges)],
+) -> Result<Vec<Edit>, CommandError> {
+    let mut texts: BTreeMap<&Arc<str>, String> = BTreeMap::new();
+    for (_, Described { file, found, .. }, outcome) in done.iter().filter(|one| !one.2.changes.is_empty()) {
+        let text = match texts.get(file) {
+            Some(text) => text,
+            None => tree.text(file)?,
+        };
+        let text = apply(text, found, &outcome.changes).map_err(|error| refused(file, found, &error))?;
+        texts.insert(file, text);
+    }
+    Ok(texts.into_iter().map(|(file, text)| Edit { path: file.to_string(), text: Some(text) }).collect())
+}
+
 /// Edits the selected clusters, all or none of them.
 pub fn mark(
     args: &MarkArgs,
@@ -82,20 +99,7 @@ pub fn mark(
     if !problems.is_empty() {
         return Err(CommandError::usage(problems.join("\n")).hint("nothing was written"));
     }
-    let mut texts: BTreeMap<&Arc<str>, String> = BTreeMap::new();
-    for (_, Described { file, found, .. }, outcome) in &done {
-        if outcome.changes.is_empty() {
-            continue;
-        }
-        let text = match texts.get(file) {
-            Some(text) => text,
-            None => tree.text(file)?,
-        };
-        let text = apply(text, found, &outcome.changes).map_err(|error| refused(file, found, &error))?;
-        texts.insert(file, text);
-    }
-    let edits: Vec<Edit> =
-        texts.into_iter().map(|(file, text)| Edit { path: file.to_string(), text: Some(text) }).collect();
+    let edits = edits(&tree, &done)?;
     let (_, new_errors) = tree.check(&edits);
     if let Some(error) = would_be_faulty(&new_errors) {
         return Err(error);
