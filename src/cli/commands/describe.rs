@@ -25,7 +25,7 @@ use berth_hub::publish::{ClusterRefCache, CurrentState, DifferingCache, differin
 
 /// Show a placement and its status, as its own system describes it, or a cluster and what is on it
 ///
-/// What `kubectl describe` shows of a ClusterResourcePlacement on a hub: conditions, selected resources and
+/// Shows the same as `kubectl describe` of a ClusterResourcePlacement on a hub: conditions, selected resources and
 /// each cluster's status, from the rendered branch and members' reports. Staged update runs come with their stages,
 /// and federated objects and Open Cluster Management's placements in the words of theirs. A cluster comes with its labels
 /// and taints, its member's report and the workloads that it has.

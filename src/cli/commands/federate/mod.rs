@@ -29,7 +29,7 @@ use berth_engine::dialects::kubefed::make::{
 /// Make Federated objects of plain ones
 ///
 /// Each object becomes the template of its Federated object, without what a server wrote and without its
-/// status. What controllers of every cluster make for themselves is left out and named. The objects
+/// status. Objects that the controllers of every cluster make for themselves are left out and named. The objects
 /// go to every cluster, unless --clusters or --selector says where.
 #[derive(Debug, clap::Args)]
 #[command(
