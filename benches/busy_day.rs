@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use berth_base::model::Timestamp;
 use berth_base::model::status::Applied;
 use berth_git::Repo;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::transport::upkeep::{self, Grace, Step};
 use berth_git::transport::{Cancel, Limits};
 use berth_hub::daemon::{self, Cache, Settings};

@@ -5,7 +5,7 @@ mod allocator;
 mod fleet;
 mod size;
 
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use std::cell::RefCell;
 use std::hint::black_box;
 

@@ -19,7 +19,7 @@ mod support;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::transport::credentials::Token;
 use berth_git::transport::{self, Cancel, GitTransport, Limits, RemoteUrl, Transport, WorkingCopy};
 use berth_member::sync::remote::MemberRemote;

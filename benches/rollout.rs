@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use berth_base::model::status::Applied;
 use berth_base::model::{ClusterStatus, Timestamp};
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::transport::upkeep::{self, Grace};
 use berth_git::transport::{Cancel, Limits};
 use berth_git::{EntryKind, Repo};

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 /// Results by key. Equal keys mean equal results.
 #[derive(Clone, Debug)]
 pub struct Cache<K, V> {
-    entries: BTreeMap<K, Entry<V>>,
+    entries: BTreeMap<K, CacheEntry<V>>,
     /// Some entry was requested since unused entries were last dropped.
     is_in_use: bool,
 }
 
 #[derive(Clone, Debug)]
-struct Entry<V> {
+struct CacheEntry<V> {
     result: V,
     /// The entry was requested since unused entries were last dropped.
     used: bool,
@@ -32,7 +32,7 @@ impl<K: Ord, V: Clone> Cache<K, V> {
     /// Adds a new result, and marks it as used.
     pub fn insert(&mut self, key: K, result: V) {
         self.is_in_use = true;
-        self.entries.insert(key, Entry { result, used: true });
+        self.entries.insert(key, CacheEntry { result, used: true });
     }
 
     /// Returns the result under a key, without marking it as used.
@@ -42,7 +42,7 @@ impl<K: Ord, V: Clone> Cache<K, V> {
 
     /// Adds a result, without marking it as used.
     pub fn keep(&mut self, key: K, result: V) {
-        self.entries.insert(key, Entry { result, used: false });
+        self.entries.insert(key, CacheEntry { result, used: false });
     }
 
     /// Returns all results, to change their storage but not their values.
@@ -77,7 +77,7 @@ impl<K, V> Default for Cache<K, V> {
 /// Adds the entries of an earlier process, unused so far.
 impl<K: Ord, V> FromIterator<(K, V)> for Cache<K, V> {
     fn from_iter<Entries: IntoIterator<Item = (K, V)>>(entries: Entries) -> Cache<K, V> {
-        let unused = |(key, result)| (key, Entry { result, used: false });
+        let unused = |(key, result)| (key, CacheEntry { result, used: false });
         Cache { entries: entries.into_iter().map(unused).collect(), is_in_use: false }
     }
 }

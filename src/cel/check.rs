@@ -42,7 +42,7 @@ const ANYTHING: Wanted = Wanted { kind: Type::Any, words: "any value" };
 
 /// A call as written, without the value on which it is called.
 #[derive(Clone, Copy)]
-struct Call<'n> {
+struct WrittenCall<'n> {
     at: usize,
     name: &'n str,
     arguments: &'n [Node],
@@ -62,23 +62,8 @@ impl Checker<'_> {
                 made(Kind::Select { of: Box::new(of), field, optional: *optional }, gives)
             }
             Form::Index { of, index, optional } => {
-                let (of, holder) = self.one(of)?;
-                if ![Type::Any, Type::List, Type::Map].contains(&within(&holder).kind) {
-                    return Err(Fault::new(at, format!("{} has nothing to look up", a(&holder))));
-                }
-                let at_index = index.at;
-                let (index, found) = self.one(index)?;
-                let wanted = match within(&holder) {
-                    inner if inner.kind == Type::List => Type::Int.into(),
-                    inner if inner.kind == Type::Map => inner.part(0),
-                    _ => Type::Any.into(),
-                };
-                if !found.may_be(&wanted) {
-                    let message = format!("a key of type {} is expected, not {}", wanted.name(), a(&found));
-                    return Err(Fault::new(at_index, message));
-                }
-                let gives = looked_up(&holder, *optional);
-                made(Kind::Index { of: Box::new(of), index: Box::new(index), optional: *optional }, gives)
+                let (of, index, gives) = self.index(at, [of, index], *optional)?;
+                made(Kind::Index { of, index, optional: *optional }, gives)
             }
             Form::List(items) => {
                 let item = |(optional, item): &(bool, Node)| {
@@ -102,24 +87,52 @@ impl Checker<'_> {
             Form::And(parts) => made(Kind::And(self.logical(parts)?), Type::Bool.into()),
             Form::Or(parts) => made(Kind::Or(self.logical(parts)?), Type::Bool.into()),
             Form::If(parts) => {
-                let [condition, yes, no] = parts.as_ref();
-                let (condition, _) = self.of_type(condition, BOOLEAN)?;
-                let at_no = no.at;
-                let ((yes, one), (no, other)) = (self.one(yes)?, self.one(no)?);
-                if !one.may_be(&other) {
-                    let message = format!(
-                        "both sides of `:` must have one type, not {} and {}",
-                        one.name(),
-                        other.name()
-                    );
-                    return Err(Fault::new(at_no, message));
-                }
-                made(Kind::If(Box::new([condition, yes, no])), one.or(&other))
+                let (parts, gives) = self.branches(parts)?;
+                made(Kind::If(parts), gives)
             }
             Form::Call { target, name, arguments } => {
-                self.call(Call { at, name, arguments }, target.as_deref())
+                self.call(WrittenCall { at, name, arguments }, target.as_deref())
             }
         }
+    }
+
+    /// Checks a look-up in a list or map.
+    fn index(
+        &mut self,
+        at: usize,
+        [of, index]: [&Node; 2],
+        optional: bool,
+    ) -> Result<(Box<Expression>, Box<Expression>, Shape), Fault> {
+        let (of, holder) = self.one(of)?;
+        if ![Type::Any, Type::List, Type::Map].contains(&within(&holder).kind) {
+            return Err(Fault::new(at, format!("{} has nothing to look up", a(&holder))));
+        }
+        let at_index = index.at;
+        let (index, found) = self.one(index)?;
+        let wanted = match within(&holder) {
+            inner if inner.kind == Type::List => Type::Int.into(),
+            inner if inner.kind == Type::Map => inner.part(0),
+            _ => Type::Any.into(),
+        };
+        if !found.may_be(&wanted) {
+            let message = format!("a key of type {} is expected, not {}", wanted.name(), a(&found));
+            return Err(Fault::new(at_index, message));
+        }
+        Ok((Box::new(of), Box::new(index), looked_up(&holder, optional)))
+    }
+
+    /// Checks a condition and its two branches, which must have one type.
+    fn branches(&mut self, parts: &[Node; 3]) -> Result<(Box<[Expression; 3]>, Shape), Fault> {
+        let [condition, yes, no] = parts;
+        let (condition, _) = self.of_type(condition, BOOLEAN)?;
+        let at_no = no.at;
+        let ((yes, one), (no, other)) = (self.one(yes)?, self.one(no)?);
+        if !one.may_be(&other) {
+            let message =
+                format!("both sides of `:` must have one type, not {} and {}", one.name(), other.name());
+            return Err(Fault::new(at_no, message));
+        }
+        Ok((Box::new([condition, yes, no]), one.or(&other)))
     }
 
     fn of_type(&mut self, node: &Node, wanted: Wanted) -> Result<Typed, Fault> {
@@ -173,8 +186,8 @@ impl Checker<'_> {
         Err(Fault::new(at, message).maybe_hint(hint))
     }
 
-    fn call(&mut self, call: Call<'_>, target: Option<&Node>) -> Result<Typed, Fault> {
-        let Call { at, name, arguments } = call;
+    fn call(&mut self, call: WrittenCall<'_>, target: Option<&Node>) -> Result<Typed, Fault> {
+        let WrittenCall { at, name, arguments } = call;
         if let Some(typed) = self.call_macro(call, target)? {
             return Ok(typed);
         }
@@ -184,7 +197,7 @@ impl Checker<'_> {
         {
             let qualified = format!("{first}.{name}");
             if functions::named(&qualified).next().is_some() {
-                return self.function(Call { name: &qualified, ..call }, None);
+                return self.function(WrittenCall { name: &qualified, ..call }, None);
             }
         }
         if let Some(method) = self.names.methods.iter().position(|method| *method == name) {
@@ -213,8 +226,8 @@ impl Checker<'_> {
     }
 
     /// Checks a method of the variable itself, by the method's index.
-    fn ask(&mut self, method: usize, call: Call<'_>, target: &Node) -> Result<Typed, Fault> {
-        let Call { at, name, arguments } = call;
+    fn ask(&mut self, method: usize, call: WrittenCall<'_>, target: &Node) -> Result<Typed, Fault> {
+        let WrittenCall { at, name, arguments } = call;
         let (target, _) = self.one(target)?;
         let variable = self.names.variables.first().map_or("", |first| first.name);
         let ([argument], Kind::Variable(0)) = (arguments, target.kind) else {
@@ -226,8 +239,8 @@ impl Checker<'_> {
     }
 
     /// Checks a function, or a method whose target is the first argument.
-    fn function(&mut self, call: Call<'_>, target: Option<Typed>) -> Result<Typed, Fault> {
-        let Call { at, name, arguments } = call;
+    fn function(&mut self, call: WrittenCall<'_>, target: Option<Typed>) -> Result<Typed, Fault> {
+        let WrittenCall { at, name, arguments } = call;
         let method = target.is_some();
         let mut typed: Vec<Typed> = target.into_iter().collect();
         for argument in arguments {
@@ -274,8 +287,8 @@ impl Checker<'_> {
         Ok((Expression { at, kind: Kind::Call { name: shown(name), overloads, arguments } }, given))
     }
 
-    fn call_macro(&mut self, call: Call<'_>, target: Option<&Node>) -> Result<Option<Typed>, Fault> {
-        let Call { at, name, arguments } = call;
+    fn call_macro(&mut self, call: WrittenCall<'_>, target: Option<&Node>) -> Result<Option<Typed>, Fault> {
+        let WrittenCall { at, name, arguments } = call;
         let (kind, gives) = match (target, name, arguments) {
             (None, "has", [argument]) => {
                 let Form::Select { of, field, optional: false } = &argument.form else {

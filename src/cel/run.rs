@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::expression::{Expression, Holds, Kind};
 use crate::fault::Fault;
+use crate::functions::{CallResult, Function};
 use crate::types::{Shape, Type};
 use crate::value::{MapKey, Value};
 use crate::{Answer, functions};
@@ -31,6 +32,17 @@ struct Run<'a> {
 type Ran = Result<Value, Fault>;
 
 impl Run<'_> {
+    /// Calls the overload that takes these values.
+    fn call(&mut self, name: &str, overloads: &[&Function], values: &[Value]) -> CallResult {
+        let types: Vec<Type> = values.iter().map(Type::of).collect();
+        if let Some(function) = overloads.iter().find(|function| function.takes(&types)) {
+            return (function.call)(self.meter, values);
+        }
+        let method = overloads.first().is_some_and(|function| function.method);
+        let shapes: Vec<Shape> = types.into_iter().map(Shape::from).collect();
+        Err(functions::no_overload(name, method, &shapes))
+    }
+
     fn one(&mut self, expression: &Expression) -> Ran {
         let at = expression.at;
         self.take(at, 1)?;
@@ -63,17 +75,7 @@ impl Run<'_> {
             Kind::Call { name, overloads, arguments } => {
                 let values: Vec<Value> =
                     arguments.iter().map(|one| self.one(one)).collect::<Result<_, _>>()?;
-                let types: Vec<Type> = values.iter().map(Type::of).collect();
-                let fits = overloads.iter().find(|function| function.takes(&types));
-                let called = match fits {
-                    Some(function) => (function.call)(self.meter, &values),
-                    None => {
-                        let method = overloads.first().is_some_and(|function| function.method);
-                        let shapes: Vec<Shape> = types.into_iter().map(Shape::from).collect();
-                        Err(functions::no_overload(name, method, &shapes))
-                    }
-                };
-                called.map_err(|why| Fault::new(at, why))
+                self.call(name, overloads, &values).map_err(|why| Fault::new(at, why))
             }
             Kind::Ask { method, argument } => match self.one(argument)? {
                 Value::Text(text) => (self.answer)(*method, &text).map_err(|why| Fault::new(at, why)),

@@ -1,14 +1,14 @@
 //! Git as berth uses it: objects and refs, signatures, remote repositories, and the refs that hub and members share.
 //!
 //! - [`objects`]: the object store and the local refs, through libgit2. [`transport`]: remotes, by running `git`.
-//! - [`deploy_key`]: new keys for ssh. [`signature`]: signed commits and allowed signers. [`signer`]: signatures that others
-//!   make. [`protocol`]: the forms that the hub and its members exchange.
+//! - [`deploy_key`]: new keys for ssh. [`signature`]: signed commits and allowed signers. [`external_signer`]: signatures
+//!   by keys outside of this process. [`shared_refs`]: the forms that the hub and its members exchange.
 
 pub mod deploy_key;
+pub mod external_signer;
 pub mod objects;
-pub mod protocol;
+pub mod shared_refs;
 pub mod signature;
-pub mod signer;
 #[cfg(test)]
 mod testing;
 pub mod transport;

@@ -31,7 +31,7 @@ impl Applied {
 
 /// An object that could not be applied.
 #[derive(Debug, thiserror::Error)]
-pub enum ApplyError {
+pub enum InstallError {
     #[error(transparent)]
     Live(#[from] LiveError),
     #[error("{id}: other managers own fields of it: {message}")]
@@ -61,28 +61,28 @@ impl ClusterInstaller {
     }
 
     /// Returns the cluster's object with this kind and name.
-    pub fn get(&self, object: &Json) -> Result<Option<Json>, ApplyError> {
+    pub fn get(&self, object: &Json) -> Result<Option<Json>, InstallError> {
         let (id, api) = self.place(object)?;
         let found = self.within(&id, api.get_opt(&id.name))?;
         Ok(found.and_then(|found| serde_json::to_value(found).ok()))
     }
 
     /// Creates an object, if none has its name. An existing object stays unchanged.
-    pub fn create(&self, object: &Json) -> Result<Applied, ApplyError> {
+    pub fn create(&self, object: &Json) -> Result<Applied, InstallError> {
         let (id, api) = self.place(object)?;
         let Ok(wanted) = serde_json::from_value::<DynamicObject>(object.clone()) else {
-            return Err(ApplyError::Nameless);
+            return Err(InstallError::Nameless);
         };
         let params = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
         match self.within(&id, api.create(&params, &wanted)) {
             Ok(_) => Ok(Applied::Created),
-            Err(ApplyError::Conflict { .. }) => Ok(Applied::Unchanged),
+            Err(InstallError::Conflict { .. }) => Ok(Applied::Unchanged),
             Err(error) => Err(error),
         }
     }
 
     /// Applies an object. A binding to another role is replaced, since that field cannot change.
-    pub fn apply(&self, object: &Json) -> Result<Applied, ApplyError> {
+    pub fn apply(&self, object: &Json) -> Result<Applied, InstallError> {
         if let Some(role) = object.get("roleRef")
             && self.get(object)?.is_some_and(|live| live["roleRef"] != *role)
         {
@@ -106,7 +106,7 @@ impl ClusterInstaller {
     }
 
     /// Removes an object that has the labels of this one. Reports whether there was one.
-    pub fn remove(&self, object: &Json) -> Result<bool, ApplyError> {
+    pub fn remove(&self, object: &Json) -> Result<bool, InstallError> {
         let (id, api) = self.place(object)?;
         let Some(live) = self.within(&id, api.get_metadata_opt(&id.name))? else { return Ok(false) };
         let labels = live.metadata.labels.unwrap_or_default();
@@ -125,8 +125,8 @@ impl ClusterInstaller {
         Ok(true)
     }
 
-    fn place(&self, object: &Json) -> Result<(ObjectId, Api<DynamicObject>), ApplyError> {
-        let id = ObjectId::of(object).ok_or(ApplyError::Nameless)?;
+    fn place(&self, object: &Json) -> Result<(ObjectId, Api<DynamicObject>), InstallError> {
+        let id = ObjectId::of(object).ok_or(InstallError::Nameless)?;
         let api = self.session.server.collection(&id, object);
         Ok((id, api))
     }
@@ -135,15 +135,17 @@ impl ClusterInstaller {
         &self,
         id: &ObjectId,
         answer: impl Future<Output = Result<T, kube::Error>>,
-    ) -> Result<T, ApplyError> {
+    ) -> Result<T, InstallError> {
         let what = id.to_string();
         self.session.wait(&what, answer)?.map_err(|error| match &error {
             kube::Error::Api(status) if status.code == 409 => {
-                ApplyError::Conflict { id: id.clone(), message: one_line(&status.message) }
+                InstallError::Conflict { id: id.clone(), message: one_line(&status.message) }
             }
-            kube::Error::Api(status) if status.code != 401 => {
-                ApplyError::Refused { id: id.clone(), message: one_line(&status.message), code: status.code }
-            }
+            kube::Error::Api(status) if status.code != 401 => InstallError::Refused {
+                id: id.clone(),
+                message: one_line(&status.message),
+                code: status.code,
+            },
             error => self.session.server.explain(error, &what, "apply").into(),
         })
     }

@@ -2,7 +2,7 @@
 
 pub mod cluster_events;
 pub mod cluster_lease;
-pub mod cluster_objects;
+pub mod cluster_writes;
 pub mod installer;
 pub mod live;
 pub mod sync;

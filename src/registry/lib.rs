@@ -11,25 +11,25 @@
 //! - [`client`]: the API of a registry. [`error`]: its failures.
 //! - [`artifact`]: packs and unpacks folders. [`pointer`]: the manifest that berth's own members follow.
 //! - [`signing`]: signatures and statements beside artifacts.
-//! - [`publish`]: publishes cluster refs as artifacts. [`follow`]: fetches a pointer's folder as Git objects.
+//! - [`publish`]: publishes cluster refs as artifacts. [`transport`]: fetches a pointer's folder as Git objects.
 
 pub mod address;
 pub mod artifact;
 pub mod client;
 pub mod credentials;
 pub mod error;
-pub mod follow;
 pub mod pointer;
 pub mod publish;
 pub mod reference;
 pub mod signing;
+pub mod transport;
 
 pub use address::RegistryUrl;
 pub use client::{Access, Registry, Repository};
 pub use credentials::Credentials;
 pub use error::RegistryError;
-pub use follow::RegistryTransport;
 pub use reference::ArtifactReference;
+pub use transport::RegistryTransport;
 
 #[cfg(test)]
 #[path = "../git/testing.rs"]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use berth_base::text::{cut, some_of};
 use berth_engine::consequences::folded::{
-    Cause, Consequence, FoldedPlan, Move, ObjectDetail, ReplicaMove, Section,
+    Consequence, FoldedCause, FoldedPlan, Move, ObjectDetail, ReplicaMove, Section,
 };
 use berth_engine::gate::messages::ALLOW_DELETE;
 
@@ -92,7 +92,7 @@ fn sections(plan: &FoldedPlan, grid: &Grid<'_>) -> Vec<SectionForm> {
     plan.sections.iter().map(form).collect()
 }
 
-fn cause(cause: &Cause) -> CauseForm {
+fn cause(cause: &FoldedCause) -> CauseForm {
     CauseForm { words: shortened(&cause.words), at: cause.places.first().map(place), changes: cause.changes }
 }
 

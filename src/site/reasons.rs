@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use berth_base::model::placement::{Filter, Rule, Selection};
 use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Placement, Policy, Source};
 use berth_base::text::some_of;
-use berth_engine::decide::{self, ClusterTrace, Stage, Step, Trace};
+use berth_engine::decide::{self, ClusterTrace, Stage, Trace, TraceStep};
 use berth_engine::pipeline;
 
 use crate::cell::shortened;
@@ -268,9 +268,10 @@ fn funnel(
     picked: &[Option<&str>],
     placement: Option<&Placement>,
 ) -> Vec<FunnelStep> {
-    let is_rule = |step: &&Step| step.stage != Stage::Stay;
+    let is_rule = |step: &&TraceStep| step.stage != Stage::Stay;
     let longest = of_column.iter().flatten().max_by_key(|line| line.steps.iter().filter(is_rule).count());
-    let rules: Vec<&Step> = longest.into_iter().flat_map(|line| line.steps.iter().filter(is_rule)).collect();
+    let rules: Vec<&TraceStep> =
+        longest.into_iter().flat_map(|line| line.steps.iter().filter(is_rule)).collect();
     let mut dropped: Vec<BTreeMap<u32, usize>> = vec![BTreeMap::new(); rules.len() + 1];
     for (column, line) in of_column.iter().enumerate() {
         let Some(line) = line else { continue };

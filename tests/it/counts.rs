@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use berth_base::model::status::Applied;
 use berth_base::model::{ClusterStatus, Timestamp};
 use berth_engine::pipeline::Effort;
-use berth_git::protocol::{Refs, STATUS_FILE};
+use berth_git::shared_refs::{Refs, STATUS_FILE};
 use berth_git::{Identity, Repo, Writer};
 use berth_hub::daemon::{Cache, Settings, pass_with_cache};
 

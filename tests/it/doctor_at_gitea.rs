@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use berth_forge::{Client, ForgeError, Given, Marker, State, Status, Token, environment};
+use berth_forge::{Client, ForgeError, Given, Marker, State, Status, Token, ci_run};
 use serde_json::{Value as Json, json};
 
 use crate::doctor::{MEMBER, Told};
@@ -185,8 +185,7 @@ fn a_gitea_needs_a_review_and_lets_a_reviewer_comment_and_no_more() {
         [("GITEA_ACTIONS", "true"), ("GITHUB_API_URL", &gitea.api()), ("GITHUB_REPOSITORY", repository)];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let event = gitea.event(repository, number);
-    let pull_request =
-        environment::read(&variables, Some(&event), &Given::default()).expect("a pull request");
+    let pull_request = ci_run::read(&variables, Some(&event), &Given::default()).expect("a pull request");
     let client = Client::new(&pull_request, Token::new(&reviewer));
     client.put_comment(&Marker::new(""), "1 cluster changes").expect("a comment");
     let status =

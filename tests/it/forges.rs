@@ -1,8 +1,6 @@
 //! Comments and statuses on a real forge.
 
-use berth_forge::{
-    Client, ForgeError, Given, Marker, PullRequest, State, Status, Token, Written, environment,
-};
+use berth_forge::{Client, ForgeError, Given, Marker, PullRequest, State, Status, Token, Written, ci_run};
 
 use crate::support::gitea::{Gitea, User};
 use crate::support::{Ran, hermetic};
@@ -42,7 +40,7 @@ fn read(gitea: &Gitea, proposed: &Proposed) -> PullRequest {
     ];
     let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let event = gitea.event(&proposed.repository, proposed.number);
-    environment::read(&variables, Some(&event), &Given::default()).expect("a pull request")
+    ci_run::read(&variables, Some(&event), &Given::default()).expect("a pull request")
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use berth_engine::state::Comparison;
 use berth_git::GitContents;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_hub::inputs::gate::{Basis, Step, ask};
 use berth_hub::inputs::{BuildCache, PassInputs, Reports, SourceCommit};
 use berth_hub::publish::{Trailers, read_current};

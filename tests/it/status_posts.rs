@@ -4,7 +4,7 @@ use std::path::Path;
 
 use berth_base::model::Timestamp;
 use berth_base::status::read_status;
-use berth_git::protocol::{Refs, read_statuses};
+use berth_git::shared_refs::{Refs, read_statuses};
 use berth_member::sync::status as member_status;
 
 use crate::support::page::page;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::EditError;
 use super::place::{Place, Step};
 use super::verify::{Cut, Original};
-use crate::yaml::outline::{Entry, Shape};
+use crate::yaml::outline::{OutlineEntry, Shape};
 
 pub(super) fn remove(source: &Original<'_>, path: &[Step]) -> Result<Cut, EditError> {
     let refused = EditError::not_in_place;
@@ -18,7 +18,7 @@ pub(super) fn remove(source: &Original<'_>, path: &[Step]) -> Result<Cut, EditEr
     let (parts, index, inside) = match (&parent.value.shape, last) {
         (Shape::Map { entries, flow }, Step::Key(key)) => {
             let index = entries.iter().position(|entry| entry.key == *key).ok_or_else(refused)?;
-            let part = |entry: &Entry| entry.key_bytes.start..entry.end();
+            let part = |entry: &OutlineEntry| entry.key_bytes.start..entry.end();
             (entries.iter().map(part).collect::<Vec<_>>(), index, flow.map(|flow| flow.inside))
         }
         (Shape::List { items, flow: Some(flow) }, Step::Index(index)) => {

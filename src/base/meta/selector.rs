@@ -1,11 +1,9 @@
-//! Kubernetes label selectors: `matchLabels` and `matchExpressions` → [`Selector`].
+//! Kubernetes label selectors, read from their two notations: the fields `matchLabels` and `matchExpressions` of an
+//! object → [`Selector`], and kubectl's line `env=prod,tier in (web, api),!legacy` → these fields.
 //!
 //! The rules are those of the API server: `In` and `NotIn` need values, `Exists` and `DoesNotExist` must not
 //! have any, and keys and values must be valid for labels. A faulty selector is reported and gives `None`,
 //! never a selector without the faulty part: that would match more.
-//!
-//! A label selector in kubectl's command line form → its form in Kubernetes objects: `env=prod,tier in (web,
-//! api),!legacy` → `{matchLabels, matchExpressions}`.
 
 use serde_json::{Map, Value as Json, json};
 

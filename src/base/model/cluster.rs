@@ -41,7 +41,7 @@ pub struct Cluster {
     pub details: BTreeMap<String, Json>,
     /// The cluster leaves the fleet: it is not picked any more.
     pub leaving: bool,
-    pub standing: Standing,
+    pub standing: Readiness,
     /// The program that applies the cluster's folder; berth's own member if no file names one.
     pub applier: Option<&'static Applier>,
     /// The taints that its systems add while its member is silent.
@@ -106,7 +106,7 @@ pub struct WorkloadReport {
 
 /// The known readiness of a cluster.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Standing {
+pub enum Readiness {
     /// No status: people wrote the inventory, so the cluster counts as ready.
     #[default]
     Assumed,
@@ -128,7 +128,7 @@ pub struct Report {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Agent {
     pub joined: Option<bool>,
-    /// Whether it is healthy, and since when.
+    /// The reported health of the agent, and the moment since when it is so.
     pub healthy: Option<(bool, Option<Timestamp>)>,
     pub heartbeat: Option<Timestamp>,
 }
@@ -178,12 +178,12 @@ pub enum Effect {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Expression {
     pub text: String,
-    pub view: View,
+    pub view: ClusterView,
 }
 
 /// A view of clusters. Its name identifies it: no two views share a name.
 #[derive(Clone, Copy)]
-pub struct View {
+pub struct ClusterView {
     /// The variable that holds the cluster in expressions.
     pub name: &'static str,
     /// Returns the cluster as expressions see it: equal for equal clusters.
@@ -194,27 +194,27 @@ pub struct View {
 
 pub type Method = fn(&Cluster, &str) -> Option<Json>;
 
-impl PartialEq for View {
-    fn eq(&self, other: &View) -> bool {
+impl PartialEq for ClusterView {
+    fn eq(&self, other: &ClusterView) -> bool {
         self.name == other.name
     }
 }
 
-impl Eq for View {}
+impl Eq for ClusterView {}
 
-impl PartialOrd for View {
-    fn partial_cmp(&self, other: &View) -> Option<Ordering> {
+impl PartialOrd for ClusterView {
+    fn partial_cmp(&self, other: &ClusterView) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for View {
-    fn cmp(&self, other: &View) -> Ordering {
+impl Ord for ClusterView {
+    fn cmp(&self, other: &ClusterView) -> Ordering {
         self.name.cmp(other.name)
     }
 }
 
-impl fmt::Debug for View {
+impl fmt::Debug for ClusterView {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name)
     }

@@ -32,7 +32,7 @@ pub mod status;
 pub mod workload;
 
 pub use applier::Applier;
-pub use cluster::{Cluster, Effect, Expression, Taint, View};
+pub use cluster::{Cluster, ClusterView, Effect, Expression, Taint};
 pub use content::{ContentError, ContentId, Contents, Folder, FolderEntry, Folders, differences};
 pub use decision::{Condition, Decision, Digest, Failure, Group, Pick, PickDetails, Refused};
 pub use fleet::{Approval, Fleet};

@@ -67,13 +67,31 @@ pub struct Stays {
 }
 
 impl Releases {
+    /// Returns releases with this one only, assigned to no cluster.
+    pub fn of(key: Key, current: Release) -> Releases {
+        Releases {
+            key,
+            current,
+            good: None,
+            earlier: Vec::new(),
+            assigned: BTreeMap::new(),
+            stays: BTreeMap::new(),
+            taken_back: false,
+            restarts: 0,
+            halted: None,
+            run: None,
+            removing: BTreeMap::new(),
+            awaited: BTreeMap::new(),
+        }
+    }
+
     /// Returns the number of the release that a cluster with copies has.
     pub fn of_cluster(&self, cluster: &str) -> Option<u64> {
-        self.stays.get(cluster).map(|stays| stays.release).or_else(|| self.told_to(cluster))
+        self.stays.get(cluster).map(|stays| stays.release).or_else(|| self.assigned_to(cluster))
     }
 
     /// Returns the number of the release that was last assigned to a cluster.
-    pub fn told_to(&self, cluster: &str) -> Option<u64> {
+    pub fn assigned_to(&self, cluster: &str) -> Option<u64> {
         self.assigned.get(cluster).map(|one| one.release).or(self.good)
     }
 

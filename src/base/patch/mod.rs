@@ -24,7 +24,7 @@ use serde_json::{Number, Value as Json};
 
 use crate::diag::{Diagnostic, Pos};
 use crate::model::{Operation, Verb};
-use pointer::Fault;
+use pointer::OperationFault;
 
 pub use operations::{PatchRules, operations};
 pub use variables::Target;
@@ -72,7 +72,7 @@ fn step(
     operation: &Operation,
     target: Target<'_>,
     budget: &mut Budget,
-) -> Result<Option<String>, Fault> {
+) -> Result<Option<String>, OperationFault> {
     sops::check(object, operation)?;
     let place = &operation.path;
     let path = pointer::written(place);
@@ -83,13 +83,13 @@ fn step(
             let found = pointer::find(object, place.parts())?;
             return match equal(found, &value()?) {
                 true => Ok(None),
-                false => Err(Fault::new("the value there is another one")),
+                false => Err(OperationFault::new("the value there is another one")),
             };
         }
         Verb::Add => PatchOperation::Add(AddOperation { path, value: value()? }),
         Verb::Remove => {
             if place.parts().is_empty() {
-                return Err(Fault::new("the whole object cannot be removed"));
+                return Err(OperationFault::new("the whole object cannot be removed"));
             }
             pointer::find(object, place.parts())?;
             PatchOperation::Remove(RemoveOperation { path })
@@ -103,14 +103,14 @@ fn step(
             Err(fault) => return Err(fault),
         },
         Verb::Move | Verb::Copy => {
-            let from = operation.from.as_ref().ok_or_else(|| Fault::new("it has no `from`"))?;
+            let from = operation.from.as_ref().ok_or_else(|| OperationFault::new("it has no `from`"))?;
             budget.admit_copy(pointer::find(object, from.parts())?, operation.verb)?;
             match operation.verb {
                 Verb::Copy => PatchOperation::Copy(CopyOperation { from: pointer::written(from), path }),
                 // A move to the same place changes nothing, and the whole object cannot be moved.
                 _ if place == from => return Ok(None),
                 _ if place.parts().starts_with(from.parts()) => {
-                    return Err(Fault::new(format!(
+                    return Err(OperationFault::new(format!(
                         "a value cannot be moved into itself: `{from}` holds it"
                     )));
                 }
@@ -122,15 +122,15 @@ fn step(
     if let Err(error) = json_patch::patch_unsafe(object, &[todo]) {
         // The move has already removed its value, so the place is checked without it.
         let fault = pointer::check_place(object, place).err();
-        return Err(fault.unwrap_or_else(|| Fault::new(error.kind.to_string())));
+        return Err(fault.unwrap_or_else(|| OperationFault::new(error.kind.to_string())));
     }
     Ok(warning)
 }
 
-fn value_of(operation: &Operation, target: Target<'_>) -> Result<Json, Fault> {
-    let value = operation.value.as_ref().ok_or_else(|| Fault::new("it has no `value`"))?;
+fn value_of(operation: &Operation, target: Target<'_>) -> Result<Json, OperationFault> {
+    let value = operation.value.as_ref().ok_or_else(|| OperationFault::new("it has no `value`"))?;
     if operation.variables {
-        return variables::fill(value, target).map_err(Fault::new);
+        return variables::fill(value, target).map_err(OperationFault::new);
     }
     Ok(value.clone())
 }
@@ -179,19 +179,19 @@ struct Budget {
 }
 
 impl Budget {
-    fn admit_copy(&mut self, source: &Json, verb: Verb) -> Result<(), Fault> {
+    fn admit_copy(&mut self, source: &Json, verb: Verb) -> Result<(), OperationFault> {
         if verb == Verb::Copy {
             self.copied = self.copied.saturating_add(weight(source));
         }
         match self.copied <= MOST_COPIED {
             true => Ok(()),
-            false => Err(Fault::new("the copies of this patch add more than 3 MiB")),
+            false => Err(OperationFault::new("the copies of this patch add more than 3 MiB")),
         }
     }
 }
 
 /// Refuses an operation that would put a value deeper than [`DEEPEST`].
-fn check_depth(object: &Json, operation: &PatchOperation) -> Result<(), Fault> {
+fn check_depth(object: &Json, operation: &PatchOperation) -> Result<(), OperationFault> {
     let depth = match operation {
         PatchOperation::Add(add) => depth(&add.value),
         PatchOperation::Replace(replace) => depth(&replace.value),
@@ -201,7 +201,9 @@ fn check_depth(object: &Json, operation: &PatchOperation) -> Result<(), Fault> {
     };
     match operation.path().count().saturating_add(depth) <= DEEPEST {
         true => Ok(()),
-        false => Err(Fault::new(format!("the result would be nested more than {DEEPEST} levels deep"))),
+        false => {
+            Err(OperationFault::new(format!("the result would be nested more than {DEEPEST} levels deep")))
+        }
     }
 }
 

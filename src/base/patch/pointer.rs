@@ -10,14 +10,14 @@ const KEYS_SHOWN: usize = 8;
 
 /// The reason why an operation cannot be applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct OperationFault {
     pub(super) message: String,
     pub(super) hint: Option<String>,
 }
 
-impl Fault {
-    pub(super) fn new(message: impl Into<String>) -> Fault {
-        Fault { message: message.into(), hint: None }
+impl OperationFault {
+    pub(super) fn new(message: impl Into<String>) -> OperationFault {
+        OperationFault { message: message.into(), hint: None }
     }
 }
 
@@ -46,13 +46,13 @@ pub(super) fn from_the_start(object: &Json, operation: &Operation) -> Option<Ope
 }
 
 /// Returns the value at this path; the error names the missing part and the value in its place.
-pub(super) fn find<'a>(object: &'a Json, parts: &[String]) -> Result<&'a Json, Fault> {
+pub(super) fn find<'a>(object: &'a Json, parts: &[String]) -> Result<&'a Json, OperationFault> {
     parts.iter().enumerate().try_fold(object, |value, (index, part)| enter(value, &parts[..index], part))
 }
 
 /// Checks that a value can be added at a pointer: all parts but the last exist, and the last is a key, an
 /// index up to the list's length, or `-`.
-pub(super) fn check_place(object: &Json, path: &Pointer) -> Result<(), Fault> {
+pub(super) fn check_place(object: &Json, path: &Pointer) -> Result<(), OperationFault> {
     let Some((last, parents)) = path.parts().split_last() else { return Ok(()) };
     match find(object, parents)? {
         Json::Object(_) => Ok(()),
@@ -76,15 +76,15 @@ pub(super) fn is_absent_key(object: &Json, path: &Pointer) -> bool {
     matches!(find(object, parents), Ok(Json::Object(fields)) if !fields.contains_key(last))
 }
 
-fn enter<'a>(value: &'a Json, before: &[String], part: &str) -> Result<&'a Json, Fault> {
+fn enter<'a>(value: &'a Json, before: &[String], part: &str) -> Result<&'a Json, OperationFault> {
     match value {
         Json::Object(fields) => fields.get(part).ok_or_else(|| {
             let keys: Vec<&str> = fields.keys().map(String::as_str).collect();
             let message = format!("there is no `{part}` in {}, {}", place(before), known(&keys));
-            Fault { message, hint: did_you_mean(part, keys.iter().copied()) }
+            OperationFault { message, hint: did_you_mean(part, keys.iter().copied()) }
         }),
         Json::Array(_) if part == "-" => {
-            Err(Fault::new("`-` is the position after the last item, which holds no value"))
+            Err(OperationFault::new("`-` is the position after the last item, which holds no value"))
         }
         Json::Array(items) => {
             let index = index(part)?;
@@ -94,37 +94,37 @@ fn enter<'a>(value: &'a Json, before: &[String], part: &str) -> Result<&'a Json,
     }
 }
 
-fn index(part: &str) -> Result<usize, Fault> {
+fn index(part: &str) -> Result<usize, OperationFault> {
     let digits = !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     if part.starts_with('-') && part[1..].bytes().all(|byte| byte.is_ascii_digit()) {
         let message = format!("`{part}` is a negative list index");
-        return Err(Fault {
+        return Err(OperationFault {
             message,
             hint: Some("items are counted from 0; `-` adds behind the last".to_owned()),
         });
     }
     if !digits {
-        return Err(Fault::new(format!("`{part}` is not a list index, but a list is there")));
+        return Err(OperationFault::new(format!("`{part}` is not a list index, but a list is there")));
     }
     if part.len() > 1 && part.starts_with('0') {
-        return Err(Fault::new(format!("the list index `{part}` has a leading zero")));
+        return Err(OperationFault::new(format!("the list index `{part}` has a leading zero")));
     }
-    part.parse().map_err(|_| Fault::new(format!("the list index `{part}` is too large")))
+    part.parse().map_err(|_| OperationFault::new(format!("the list index `{part}` is too large")))
 }
 
-fn out_of_range(index: usize, before: &[String], length: usize) -> Fault {
+fn out_of_range(index: usize, before: &[String], length: usize) -> OperationFault {
     let items = if length == 1 { "item" } else { "items" };
-    Fault::new(format!("there is no item {index} in {}, which has {length} {items}", place(before)))
+    OperationFault::new(format!("there is no item {index} in {}, which has {length} {items}", place(before)))
 }
 
-fn holds_nothing(value: &Json, before: &[String], part: &str) -> Fault {
+fn holds_nothing(value: &Json, before: &[String], part: &str) -> OperationFault {
     let what = match value {
         Json::Null => "null",
         Json::Bool(_) => "a boolean",
         Json::Number(_) => "a number",
         _ => "a string",
     };
-    Fault::new(format!("{} is {what}, so there is no `{part}` in it", place(before)))
+    OperationFault::new(format!("{} is {what}, so there is no `{part}` in it", place(before)))
 }
 
 fn place(before: &[String]) -> String {

@@ -3,11 +3,11 @@
 
 use serde_json::Value as Json;
 
-use super::pointer::Fault;
+use super::pointer::OperationFault;
 use crate::model::{Operation, Pointer, Verb};
 
 /// Refuses an operation that reads or changes an encrypted value or SOPS's metadata.
-pub(super) fn check(object: &Json, operation: &Operation) -> Result<(), Fault> {
+pub(super) fn check(object: &Json, operation: &Operation) -> Result<(), OperationFault> {
     if operation.verb == Verb::Test {
         return Ok(());
     }
@@ -16,7 +16,7 @@ pub(super) fn check(object: &Json, operation: &Operation) -> Result<(), Fault> {
         if path.parts().is_empty() && object.get("sops").is_some() || touches(object, path) {
             let message =
                 format!("`{path}` is encrypted by SOPS, and a patch into it would make it unreadable");
-            return Err(Fault {
+            return Err(OperationFault {
                 message,
                 hint: Some("change the value with `sops`, per cluster if need be".to_owned()),
             });

@@ -14,7 +14,7 @@ pub struct Progress(Option<Arc<Mutex<Work>>>);
 
 #[derive(Debug, Default)]
 struct Work {
-    stage: Stage,
+    stage: WorkStage,
     /// The beginnings of stages, for handles that keep them.
     beginnings: Option<Vec<Beginning>>,
 }
@@ -28,7 +28,7 @@ pub struct Beginning {
 
 /// The current stage of the work, and its progress.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stage {
+pub struct WorkStage {
     /// Empty before the first stage.
     pub name: &'static str,
     /// Distinguishes a stage from an earlier one with the same name.
@@ -78,15 +78,15 @@ impl Progress {
     }
 
     /// Returns the current stage.
-    pub fn stage(&self) -> Stage {
-        let mut now = Stage::default();
+    pub fn stage(&self) -> WorkStage {
+        let mut now = WorkStage::default();
         self.change(|work| now = work.stage);
         now
     }
 
     fn enter(&self, name: &'static str, total: Option<u64>) {
         self.change(|work| {
-            work.stage = Stage { name, number: work.stage.number + 1, done: 0, total };
+            work.stage = WorkStage { name, number: work.stage.number + 1, done: 0, total };
             if let Some(beginnings) = work.beginnings.as_mut().filter(|all| all.len() < MOST_BEGINNINGS) {
                 beginnings.push(Beginning { name, at: SystemTime::now() });
             }
@@ -109,9 +109,9 @@ mod tests {
         let progress = Progress::counting();
         progress.begin_of("proving", 3);
         progress.clone().add(2);
-        assert_eq!(progress.stage(), Stage { name: "proving", number: 1, done: 2, total: Some(3) });
+        assert_eq!(progress.stage(), WorkStage { name: "proving", number: 1, done: 2, total: Some(3) });
         progress.begin("proving");
-        assert_eq!(progress.stage(), Stage { name: "proving", number: 2, done: 0, total: None });
+        assert_eq!(progress.stage(), WorkStage { name: "proving", number: 2, done: 0, total: None });
     }
 
     #[test]
@@ -131,6 +131,6 @@ mod tests {
         let progress = Progress::default();
         progress.begin_of("proving", 3);
         progress.add(1);
-        assert_eq!(progress.stage(), Stage::default());
+        assert_eq!(progress.stage(), WorkStage::default());
     }
 }

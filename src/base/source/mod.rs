@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Diagnostics, Pos, Severity, is_visible};
 use crate::model::ContentId;
-use crate::model::map::{Entry, EntryMap};
+use crate::model::map::{EntryMap, MapEntry};
 
 pub use budget::TreeSize;
 pub use dir::{SourceError, read_dir};
@@ -61,7 +61,7 @@ pub struct SourceFile {
     pub bytes: Arc<[u8]>,
 }
 
-impl Entry for SourceFile {
+impl MapEntry for SourceFile {
     type Key = Arc<str>;
     type Value = SourceFile;
 

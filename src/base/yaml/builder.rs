@@ -13,7 +13,7 @@ use crate::diag::Severity;
 /// A tree that grows event by event.
 pub(super) struct Builder<'a> {
     left: &'a mut Limits,
-    open: Vec<Open>,
+    open: Vec<OpenCollection>,
     anchors: BTreeMap<usize, (Node, Cost)>,
     root: Option<Node>,
     faults: Vec<Fault>,
@@ -30,7 +30,7 @@ struct Properties<'t> {
 }
 
 /// An unclosed list or mapping.
-struct Open {
+struct OpenCollection {
     at: Mark,
     anchor: usize,
     cost: Cost,
@@ -39,10 +39,10 @@ struct Open {
 
 enum Inside {
     List(Vec<Node>),
-    Map { entries: Vec<Entry>, merged: Vec<(Mark, Node)>, key: Option<Key> },
+    Map { entries: Vec<Entry>, merged: Vec<(Mark, Node)>, key: Option<EntryKey> },
 }
 
-enum Key {
+enum EntryKey {
     Text(String, Mark),
     Merge(Mark),
     /// The key has been reported; its value is read and dropped.
@@ -128,30 +128,13 @@ impl<'a> Builder<'a> {
                 self.faults.push(unknown_tag(&tag, at));
             }
         }
-        self.open.push(Open { at, anchor: properties.anchor, cost: Cost::default(), inside });
+        self.open.push(OpenCollection { at, anchor: properties.anchor, cost: Cost::default(), inside });
         Ok(())
     }
 
-    fn scalar(
-        &mut self,
-        text: String,
-        style: ScalarStyle,
-        at: Mark,
-        properties: Properties<'_>,
-    ) -> Result<(), Fault> {
-        let cost = Cost { nodes: 1, bytes: text.len() };
-        let plain = style == ScalarStyle::Plain;
-        let Properties { anchor, tag } = properties;
-        let tag = tag.map(full_name);
-        if plain
-            && tag.as_deref().is_none_or(|tag| tag == "tag:yaml.org,2002:merge")
-            && text == "<<"
-            && let Some(key @ None) = self.pending_key()
-        {
-            *key = Some(Key::Merge(at));
-            return self.charge(cost, at);
-        }
-        let (scalar, text) = match tag {
+    /// Returns a scalar's type by its tag, or if it is plain by its text.
+    fn typed(&mut self, text: String, plain: bool, tag: Option<String>, at: Mark) -> (Scalar, String) {
+        match tag {
             None if plain => {
                 let scalar = resolve(&text);
                 if let Some(there) = read_differently(&text, &scalar) {
@@ -172,7 +155,29 @@ impl<'a> Builder<'a> {
                     (Scalar::Null, String::new())
                 }
             },
-        };
+        }
+    }
+
+    fn scalar(
+        &mut self,
+        text: String,
+        style: ScalarStyle,
+        at: Mark,
+        properties: Properties<'_>,
+    ) -> Result<(), Fault> {
+        let cost = Cost { nodes: 1, bytes: text.len() };
+        let plain = style == ScalarStyle::Plain;
+        let Properties { anchor, tag } = properties;
+        let tag = tag.map(full_name);
+        if plain
+            && tag.as_deref().is_none_or(|tag| tag == "tag:yaml.org,2002:merge")
+            && text == "<<"
+            && let Some(key @ None) = self.pending_key()
+        {
+            *key = Some(EntryKey::Merge(at));
+            return self.charge(cost, at);
+        }
+        let (scalar, text) = self.typed(text, plain, tag, at);
         if plain && !self.has_odd_blanks && matches!(self.pending_key(), Some(None)) {
             let fault = fault::blank_in_key(&text, at);
             self.has_odd_blanks = fault.is_some();
@@ -181,8 +186,10 @@ impl<'a> Builder<'a> {
         if let Some(key @ None) = self.pending_key() {
             // An anchor on a key stores the key's text.
             let (new, node) = match scalar.into_key(text) {
-                Some(text) => (Key::Text(text.clone(), at), Some(Node { at, value: Value::String(text) })),
-                None => (Key::Bad, None),
+                Some(text) => {
+                    (EntryKey::Text(text.clone(), at), Some(Node { at, value: Value::String(text) }))
+                }
+                None => (EntryKey::Bad, None),
             };
             *key = Some(new);
             if let Some(node) = node {
@@ -210,10 +217,10 @@ impl<'a> Builder<'a> {
         self.charge_copy(cost, at)?;
         if let Some(key @ None) = self.pending_key() {
             *key = Some(match is_key {
-                Some(text) => Key::Text(text, at),
-                None => Key::Bad,
+                Some(text) => EntryKey::Text(text, at),
+                None => EntryKey::Bad,
             });
-            if matches!(key, Some(Key::Bad)) {
+            if matches!(key, Some(EntryKey::Bad)) {
                 self.faults.push(error(at, "a key must be text", None));
             }
             return Ok(());
@@ -227,7 +234,7 @@ impl<'a> Builder<'a> {
     }
 
     fn close(&mut self) -> Result<(), Fault> {
-        let Some(Open { at, anchor, mut cost, inside }) = self.open.pop() else { return Ok(()) };
+        let Some(OpenCollection { at, anchor, mut cost, inside }) = self.open.pop() else { return Ok(()) };
         cost.nodes = cost.nodes.saturating_add(1);
         let value = match inside {
             // Trees are kept between passes, so spare capacity would waste memory.
@@ -243,7 +250,7 @@ impl<'a> Builder<'a> {
             }
         };
         if let Some(key @ None) = self.pending_key() {
-            *key = Some(Key::Bad);
+            *key = Some(EntryKey::Bad);
             self.faults.push(error(at, "a key must be text, not a list or mapping", None));
             return Ok(());
         }
@@ -282,17 +289,17 @@ impl<'a> Builder<'a> {
         match &mut top.inside {
             Inside::List(items) => items.push(node),
             Inside::Map { entries, merged, key } => match key.take() {
-                Some(Key::Text(key, at)) => entries.push(Entry { key, at, value: node }),
-                Some(Key::Merge(at)) => merged.push((at, node)),
-                Some(Key::Bad) | None => {}
+                Some(EntryKey::Text(key, at)) => entries.push(Entry { key, at, value: node }),
+                Some(EntryKey::Merge(at)) => merged.push((at, node)),
+                Some(EntryKey::Bad) | None => {}
             },
         }
     }
 
     /// Returns the pending key of the innermost mapping, if a key or its value comes next.
-    fn pending_key(&mut self) -> Option<&mut Option<Key>> {
+    fn pending_key(&mut self) -> Option<&mut Option<EntryKey>> {
         match self.open.last_mut() {
-            Some(Open { inside: Inside::Map { key, .. }, .. }) => Some(key),
+            Some(OpenCollection { inside: Inside::Map { key, .. }, .. }) => Some(key),
             _ => None,
         }
     }

@@ -15,7 +15,7 @@ use super::quote::{is_plain, literal_header, quoted};
 pub fn emit(value: &Value) -> String {
     let mut out = String::new();
     match value {
-        Value::Object(map) if !map.is_empty() => mapping(&mut out, map, 0, Place::Top),
+        Value::Object(map) if !map.is_empty() => mapping(&mut out, map, 0, Depth::Top),
         Value::Array(items) if !items.is_empty() => list(&mut out, items, 0),
         _ => {
             inline(&mut out, value, 0);
@@ -36,18 +36,18 @@ pub fn emit_documents<'a>(values: impl IntoIterator<Item = &'a Value>) -> String
 
 /// The place in the tree, which determines the first keys.
 #[derive(Clone, Copy, PartialEq)]
-enum Place {
+enum Depth {
     Top,
     Metadata,
     Elsewhere,
 }
 
-impl Place {
+impl Depth {
     fn first_keys(self) -> &'static [&'static str] {
         match self {
-            Place::Top => &["apiVersion", "kind", "metadata"],
-            Place::Metadata => &["name", "namespace"],
-            Place::Elsewhere => &[],
+            Depth::Top => &["apiVersion", "kind", "metadata"],
+            Depth::Metadata => &["name", "namespace"],
+            Depth::Elsewhere => &[],
         }
     }
 
@@ -58,7 +58,7 @@ impl Place {
     }
 }
 
-fn mapping(out: &mut String, map: &Map<String, Value>, indent: usize, place: Place) {
+fn mapping(out: &mut String, map: &Map<String, Value>, indent: usize, place: Depth) {
     let mut entries: Vec<(&String, &Value)> = map.iter().collect();
     entries.sort_by(|a, b| place.compare(a.0, b.0));
     for (index, (key, value)) in entries.into_iter().enumerate() {
@@ -71,7 +71,7 @@ fn mapping(out: &mut String, map: &Map<String, Value>, indent: usize, place: Pla
         match value {
             Value::Object(inner) if !inner.is_empty() => {
                 let inner_place =
-                    if place == Place::Top && key == "metadata" { Place::Metadata } else { Place::Elsewhere };
+                    if place == Depth::Top && key == "metadata" { Depth::Metadata } else { Depth::Elsewhere };
                 out.push('\n');
                 mapping(out, inner, indent + 2, inner_place);
             }
@@ -95,7 +95,7 @@ fn list(out: &mut String, items: &[Value], indent: usize) {
         }
         out.push_str("- ");
         match item {
-            Value::Object(inner) if !inner.is_empty() => mapping(out, inner, indent + 2, Place::Elsewhere),
+            Value::Object(inner) if !inner.is_empty() => mapping(out, inner, indent + 2, Depth::Elsewhere),
             Value::Array(inner) if !inner.is_empty() => list(out, inner, indent + 2),
             _ => {
                 inline(out, item, indent + 2);

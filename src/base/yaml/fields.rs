@@ -2,7 +2,7 @@
 //!
 //! A reader asks for its known fields and ends with [`Fields::finish`], which reports all other fields, with
 //! the nearest known name. So one pass finds all problems of a document, and no separate list of allowed
-//! fields can become outdated. The JSON Schemas of the kinds come from the same calls, see [`super::asked`].
+//! fields can become outdated. The JSON Schemas of the kinds come from the same calls, see [`super::questions`].
 //!
 //! `null` counts as absent everywhere except in [`Fields::node_or_null`]. A scope can report nulls in a spec,
 //! see [`Scope::refuse_nulls`].
@@ -11,8 +11,8 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::asked::{Asked, Form, Question};
 use super::node::{Entry, Mark, Node, Value};
+use super::questions::{Form, Question, Questions};
 use crate::diag::{Diagnostic, Diagnostics, Pos, Severity, did_you_mean};
 
 /// The collector of a document's faults.
@@ -22,7 +22,7 @@ pub struct Scope {
     /// The severity of an unknown field: an error, or a warning by the fleet's settings.
     unknown_fields: Cell<Severity>,
     refuse_nulls: bool,
-    asked: Option<Arc<Asked>>,
+    asked: Option<Arc<Questions>>,
     found: RefCell<Diagnostics>,
 }
 
@@ -38,7 +38,7 @@ impl Scope {
     }
 
     /// Records the questions of the readers.
-    pub fn asking(self, asked: Option<Arc<Asked>>) -> Scope {
+    pub fn asking(self, asked: Option<Arc<Questions>>) -> Scope {
         Scope { asked, ..self }
     }
 

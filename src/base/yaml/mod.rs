@@ -1,6 +1,6 @@
 //! YAML as kubectl reads it, with places; and YAML that every reader reads alike.
 //!
-//! - [`node`]: the value tree. [`fields`]: reading a mapping and reporting all its faults. [`asked`]: the
+//! - [`node`]: the value tree. [`fields`]: reading a mapping and reporting all its faults. [`questions`]: the
 //!   questions that a reader asks.
 //! - [`emit`]: values to canonical text; or on one line.
 //! - [`list_kind`]: the objects of a List.
@@ -9,7 +9,6 @@
 //!
 //! One reader serves all files of people: two parsers for one file would be a security hole.
 
-pub mod asked;
 mod builder;
 pub mod emit;
 mod fault;
@@ -17,6 +16,7 @@ pub mod fields;
 pub mod list_kind;
 pub mod node;
 pub mod outline;
+pub mod questions;
 mod quote;
 pub mod reader;
 pub(crate) mod scalar;
@@ -24,10 +24,10 @@ pub mod split;
 #[cfg(test)]
 mod tests;
 
-pub use asked::{Asked, Form, Question};
 pub use emit::{emit, emit_documents, emit_flow};
 pub use fault::Fault;
 pub use fields::{Fields, Scope};
 pub use node::{Mark, Node, Value};
 pub use outline::outline;
+pub use questions::{Form, Question, Questions};
 pub use reader::{HONEST_REPEATS, Limits, Read, ReadDocument, read, read_stored};

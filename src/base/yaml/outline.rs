@@ -30,7 +30,7 @@ pub enum Shape {
         flow: Option<Flow>,
     },
     Map {
-        entries: Vec<Entry>,
+        entries: Vec<OutlineEntry>,
         flow: Option<Flow>,
     },
 }
@@ -43,7 +43,7 @@ pub struct Flow {
 
 /// A key with its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct OutlineEntry {
     pub key: String,
     pub key_bytes: Range<usize>,
     /// The position after the colon, or after the key if there is none.
@@ -51,7 +51,7 @@ pub struct Entry {
     pub value: Outline,
 }
 
-impl Entry {
+impl OutlineEntry {
     pub fn end(&self) -> usize {
         self.value.bytes.end.max(self.colon)
     }
@@ -163,7 +163,7 @@ impl<'a> Outliner<'a> {
 
     fn map(&mut self, opening: &Range<usize>) -> Option<(Range<usize>, Shape)> {
         let flow = self.flow(opening, '{');
-        let mut entries: Vec<Entry> = Vec::new();
+        let mut entries: Vec<OutlineEntry> = Vec::new();
         loop {
             let (key, span) = match self.next()? {
                 (Event::MappingEnd, _) => {
@@ -178,7 +178,7 @@ impl<'a> Outliner<'a> {
             let (event, value_span) = self.next()?;
             let value = self.value(event, value_span)?;
             let colon = self.base + self.past_colon(span.end);
-            entries.push(Entry {
+            entries.push(OutlineEntry {
                 key,
                 key_bytes: self.base + span.start..self.base + span.end,
                 colon,

@@ -2,7 +2,7 @@
 
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{Answer, Function, text_of};
+use super::{CallResult, Function, text_of};
 use crate::types::Type::{self, Bool, Int, Text};
 use crate::value::Value;
 
@@ -47,7 +47,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-fn is(values: &[Value], holds: fn(&IpAddr) -> bool) -> Answer {
+fn is(values: &[Value], holds: fn(&IpAddr) -> bool) -> CallResult {
     Ok(Value::Bool(matches!(&values[0], Value::Ip(address) if holds(address))))
 }
 
@@ -113,13 +113,13 @@ fn masked(address: IpAddr, bits: u8) -> IpAddr {
     }
 }
 
-fn contains_address(_: &mut crate::run::Meter, values: &[Value]) -> Answer {
+fn contains_address(_: &mut crate::run::Meter, values: &[Value]) -> CallResult {
     let ((outer, bits), address) = (network(&values[0])?, address(&values[1])?);
     let same = outer.is_ipv4() == address.is_ipv4();
     Ok(Value::Bool(same && masked(address, bits) == masked(outer, bits)))
 }
 
-fn contains_network(_: &mut crate::run::Meter, values: &[Value]) -> Answer {
+fn contains_network(_: &mut crate::run::Meter, values: &[Value]) -> CallResult {
     let ((outer, bits), (inner, inner_bits)) = (network(&values[0])?, network(&values[1])?);
     let same = outer.is_ipv4() == inner.is_ipv4();
     Ok(Value::Bool(same && inner_bits >= bits && masked(inner, bits) == masked(outer, bits)))

@@ -1,6 +1,6 @@
 //! Conversions between types, and the type of a value. A lossy conversion is an error.
 
-use super::{Answer, Function, text_of};
+use super::{CallResult, Function, text_of};
 use crate::run::Meter;
 use crate::types::Type;
 use crate::value::Value;
@@ -47,17 +47,17 @@ pub(super) const FUNCTIONS: &[Function] = &[
     }),
 ];
 
-fn same(_: &mut Meter, values: &[Value]) -> Answer {
+fn same(_: &mut Meter, values: &[Value]) -> CallResult {
     Ok(values[0].clone())
 }
 
-fn to_string(meter: &mut Meter, values: &[Value]) -> Answer {
+fn to_string(meter: &mut Meter, values: &[Value]) -> CallResult {
     let text = to_text(&values[0])?;
     meter.take_text(text.len())?;
     Ok(Value::text(&text))
 }
 
-fn to_int(_: &mut Meter, values: &[Value]) -> Answer {
+fn to_int(_: &mut Meter, values: &[Value]) -> CallResult {
     let int = match &values[0] {
         Value::Uint(value) => i64::try_from(*value).ok(),
         // Both limits are powers of two, which a double represents exactly; cel-go excludes both.
@@ -73,7 +73,7 @@ fn to_int(_: &mut Meter, values: &[Value]) -> Answer {
     int.map(Value::Int).ok_or_else(|| format!("{} is no int", words(&values[0])))
 }
 
-fn to_uint(_: &mut Meter, values: &[Value]) -> Answer {
+fn to_uint(_: &mut Meter, values: &[Value]) -> CallResult {
     let uint = match &values[0] {
         Value::Int(value) => u64::try_from(*value).ok(),
         Value::Double(value) if *value >= 0.0 && *value < 18_446_744_073_709_551_616.0 => Some(*value as u64),
@@ -83,7 +83,7 @@ fn to_uint(_: &mut Meter, values: &[Value]) -> Answer {
     uint.map(Value::Uint).ok_or_else(|| format!("{} is no uint", words(&values[0])))
 }
 
-fn to_double(_: &mut Meter, values: &[Value]) -> Answer {
+fn to_double(_: &mut Meter, values: &[Value]) -> CallResult {
     let double = match &values[0] {
         Value::Int(value) => Some(*value as f64),
         Value::Uint(value) => Some(*value as f64),

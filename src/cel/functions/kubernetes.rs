@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Answer, Function, text_of, whole_of};
+use super::{CallResult, Function, text_of, whole_of};
 use crate::run::Meter;
 use crate::types::Type::{self, Bool, Double, Int, Map, Optional, Text};
 use crate::value::{Format, MapKey, Semver, Url, Value, unescape};
@@ -78,7 +78,7 @@ fn integer(value: &Value) -> Option<i64> {
 }
 
 /// Adds two amounts. The sum is a decimal if one of them is.
-fn sum(a: i128, b: i128, of: &[Value]) -> Answer {
+fn sum(a: i128, b: i128, of: &[Value]) -> CallResult {
     let sum = a.checked_add(b).ok_or_else(|| "the result is too large for a quantity".to_owned())?;
     let sum = model::Quantity::from_nanos(sum);
     Ok(Value::Quantity(if of.iter().any(is_decimal) { sum.decimal() } else { sum }))

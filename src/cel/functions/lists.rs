@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Answer, Function, items, operators};
+use super::{CallResult, Function, items, operators};
 use crate::run::Meter;
 use crate::types::Type::{Any, Bool, Int, List, Map, Optional};
 use crate::value::Value;
@@ -51,7 +51,7 @@ fn charged<'v>(meter: &mut Meter, values: &'v [Value]) -> Result<&'v [Value], St
     Ok(items)
 }
 
-fn size(_: &mut Meter, values: &[Value]) -> Answer {
+fn size(_: &mut Meter, values: &[Value]) -> CallResult {
     let size = match &values[0] {
         Value::Map(entries) => entries.len(),
         list => items(list).len(),
@@ -63,7 +63,7 @@ fn ordered(a: &Value, b: &Value) -> Result<Ordering, String> {
     a.compare(b).ok_or_else(|| "these items have no order".to_owned())
 }
 
-fn extreme(meter: &mut Meter, values: &[Value], wanted: Ordering) -> Answer {
+fn extreme(meter: &mut Meter, values: &[Value], wanted: Ordering) -> CallResult {
     let items = charged(meter, values)?;
     let Some((first, rest)) = items.split_first() else {
         return Err("an empty list has neither a smallest nor a largest item".to_owned());

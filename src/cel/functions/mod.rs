@@ -75,10 +75,10 @@ pub(crate) struct Function {
     pub(crate) call: Call,
 }
 
-pub(crate) type Call = fn(&mut Meter, &[Value]) -> Answer;
+pub(crate) type Call = fn(&mut Meter, &[Value]) -> CallResult;
 
 /// The value of a call, or the reason for a failure.
-pub(crate) type Answer = Result<Value, String>;
+pub(crate) type CallResult = Result<Value, String>;
 
 impl Function {
     const fn global(name: &'static str, takes: &'static [Type], gives: Type, call: Call) -> Function {

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 
-use super::{Answer, Function, text_of, whole_of};
+use super::{CallResult, Function, text_of, whole_of};
 use crate::types::Type::{Int, Moment, Span, Text};
 use crate::value::Value;
 use berth_base::model::Timestamp;
@@ -64,13 +64,13 @@ fn out_of_reach() -> String {
     "this is no moment or span of time that can be kept".to_owned()
 }
 
-fn shift(moment: &Value, by: &Value, back: bool) -> Answer {
+fn shift(moment: &Value, by: &Value, back: bool) -> CallResult {
     let (Value::Moment(moment), Value::Span(span)) = (moment, by) else { return Err(out_of_reach()) };
     let shifted = if back { moment.checked_sub(*span) } else { moment.checked_add(*span) };
     shifted.map(Value::Moment).map_err(|_| out_of_reach())
 }
 
-fn spans(values: &[Value], of: fn(SignedDuration, SignedDuration) -> Option<SignedDuration>) -> Answer {
+fn spans(values: &[Value], of: fn(SignedDuration, SignedDuration) -> Option<SignedDuration>) -> CallResult {
     match values {
         [Value::Span(a), Value::Span(b)] => of(*a, *b).ok_or_else(out_of_reach).and_then(within_reach),
         _ => Err(out_of_reach()),
@@ -78,19 +78,19 @@ fn spans(values: &[Value], of: fn(SignedDuration, SignedDuration) -> Option<Sign
 }
 
 /// Checks the limit of durations, which are 64 bits of nanoseconds: about 292 years.
-fn within_reach(span: SignedDuration) -> Answer {
+fn within_reach(span: SignedDuration) -> CallResult {
     let fits = i64::try_from(span.as_nanos()).is_ok();
     fits.then_some(Value::Span(span)).ok_or_else(out_of_reach)
 }
 
-fn part(values: &[Value], of: fn(jiff::civil::DateTime) -> i64) -> Answer {
+fn part(values: &[Value], of: fn(jiff::civil::DateTime) -> i64) -> CallResult {
     match &values[0] {
         Value::Moment(moment) => Ok(Value::Int(of(TimeZone::UTC.to_datetime(*moment)))),
         _ => Err(out_of_reach()),
     }
 }
 
-fn whole(values: &[Value], of: fn(&SignedDuration) -> i64) -> Answer {
+fn whole(values: &[Value], of: fn(&SignedDuration) -> i64) -> CallResult {
     match &values[0] {
         Value::Span(span) => Ok(Value::Int(of(span))),
         _ => Err(out_of_reach()),

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{Answer, Call, Function, items, text_of};
+use super::{Call, CallResult, Function, items, text_of};
 use crate::types::Type;
 use crate::value::Value;
 
@@ -67,7 +67,7 @@ pub(super) const ORDER: &[Function] = ordered! {
 };
 
 /// NaN has no order with any number.
-fn ordered(values: &[Value], holds: fn(Ordering) -> bool) -> Answer {
+fn ordered(values: &[Value], holds: fn(Ordering) -> bool) -> CallResult {
     Ok(Value::Bool(values[0].compare(&values[1]).is_some_and(holds)))
 }
 
@@ -118,7 +118,7 @@ const NEGATE: Call = |_, values| match &values[0] {
 };
 
 /// Returns the sum of two numbers of one type.
-pub(super) fn add(a: &Value, b: &Value) -> Answer {
+pub(super) fn add(a: &Value, b: &Value) -> CallResult {
     of_numbers(&[a.clone(), b.clone()], i64::checked_add, u64::checked_add, |a, b| a + b)
 }
 
@@ -127,7 +127,7 @@ fn of_numbers(
     int: fn(i64, i64) -> Option<i64>,
     uint: fn(u64, u64) -> Option<u64>,
     double: fn(f64, f64) -> f64,
-) -> Answer {
+) -> CallResult {
     let given = match values {
         [Value::Int(a), Value::Int(b)] => int(*a, *b).map(Value::Int),
         [Value::Uint(a), Value::Uint(b)] => uint(*a, *b).map(Value::Uint),

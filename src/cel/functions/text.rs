@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::conversions::{signed_exponent, to_text};
-use super::{Answer, Function, items, text_of, whole_of};
+use super::{CallResult, Function, items, text_of, whole_of};
 use crate::run::Meter;
 use crate::types::Type::{self, Bool, Bytes, Int, List, Text};
 use crate::value::{MapKey, Value};
@@ -69,13 +69,13 @@ fn charged<'v>(meter: &mut Meter, values: &'v [Value]) -> Result<&'v str, String
     Ok(text)
 }
 
-fn test(meter: &mut Meter, values: &[Value], holds: fn(&str, &str) -> bool) -> Answer {
+fn test(meter: &mut Meter, values: &[Value], holds: fn(&str, &str) -> bool) -> CallResult {
     let part = text_of(&values[1]);
     meter.take_text(part.len())?;
     Ok(Value::Bool(holds(charged(meter, values)?, part)))
 }
 
-fn size(meter: &mut Meter, values: &[Value]) -> Answer {
+fn size(meter: &mut Meter, values: &[Value]) -> CallResult {
     let size = match &values[0] {
         Value::Bytes(bytes) => bytes.len(),
         _ => charged(meter, values)?.chars().count(),
@@ -84,7 +84,7 @@ fn size(meter: &mut Meter, values: &[Value]) -> Answer {
 }
 
 /// Returns the index of a part in a text, in characters; -1 if the text lacks it.
-fn index_of(meter: &mut Meter, values: &[Value], last: bool) -> Answer {
+fn index_of(meter: &mut Meter, values: &[Value], last: bool) -> CallResult {
     let (text, part) = (charged(meter, values)?, text_of(&values[1]));
     meter.take_text(part.len())?;
     let ends: Vec<usize> = text.char_indices().map(|(index, _)| index).chain([text.len()]).collect();
@@ -106,7 +106,7 @@ fn index_of(meter: &mut Meter, values: &[Value], last: bool) -> Answer {
     Ok(Value::Int(character.and_then(|index| i64::try_from(index).ok()).unwrap_or(-1)))
 }
 
-fn substring(meter: &mut Meter, values: &[Value]) -> Answer {
+fn substring(meter: &mut Meter, values: &[Value]) -> CallResult {
     let text = charged(meter, values)?;
     let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
     let (start, end) = (whole_of(&values[1]), values.get(2).map_or(length, whole_of));
@@ -118,7 +118,7 @@ fn substring(meter: &mut Meter, values: &[Value]) -> Answer {
     Ok(Value::text(&part))
 }
 
-fn replace(meter: &mut Meter, values: &[Value]) -> Answer {
+fn replace(meter: &mut Meter, values: &[Value]) -> CallResult {
     let (text, from, to) = (charged(meter, values)?, text_of(&values[1]), text_of(&values[2]));
     let limit =
         values.get(3).map(whole_of).and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX);
@@ -127,7 +127,7 @@ fn replace(meter: &mut Meter, values: &[Value]) -> Answer {
     Ok(Value::text(&text.replacen(from, to, limit)))
 }
 
-fn split(meter: &mut Meter, values: &[Value]) -> Answer {
+fn split(meter: &mut Meter, values: &[Value]) -> CallResult {
     let (text, by) = (charged(meter, values)?, text_of(&values[1]));
     let limit = values.get(2).map_or(-1, whole_of);
     meter.take(if by.is_empty() { text.len() } else { text.matches(by).count() })?;
@@ -149,7 +149,7 @@ fn split(meter: &mut Meter, values: &[Value]) -> Answer {
     Ok(Value::List(Arc::new(parts)))
 }
 
-fn join(meter: &mut Meter, values: &[Value]) -> Answer {
+fn join(meter: &mut Meter, values: &[Value]) -> CallResult {
     let between = values.get(1).map_or("", text_of);
     let mut joined = String::new();
     for (index, item) in items(&values[0]).iter().enumerate() {

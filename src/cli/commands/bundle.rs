@@ -21,7 +21,7 @@ use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::model::Timestamp;
 use berth_base::text::counted;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::{CommitId, EntryKind, GitError, Repo};
 
 /// The shortest credential that is searched for. Shorter ones would match ordinary words.
@@ -166,26 +166,26 @@ const SHOWN: [&str; 11] = [
 ];
 
 #[derive(Debug)]
-struct File {
+struct BundleFile {
     pub name: &'static str,
     about: &'static str,
     pub text: String,
 }
 
-fn readme(files: &[File], now: Timestamp) -> File {
+fn readme(files: &[BundleFile], now: Timestamp) -> BundleFile {
     let mut text = format!("Gathered by `berth bundle` at {now}. Nothing in it was sent anywhere.\n\n");
-    for File { name, about, .. } in files {
+    for BundleFile { name, about, .. } in files {
         let _ = writeln!(text, "{name}: {about}");
     }
     text.push_str(
         "\nIt has no file of the source, no object of a cluster and no credential. It has the names of\n",
     );
     text.push_str("clusters, workloads and people.\n");
-    File { name: "README.txt", about: "", text }
+    BundleFile { name: "README.txt", about: "", text }
 }
 
 /// Returns the versions, and the settings in the environment.
-fn of_machine(repo: &Repo) -> [File; 2] {
+fn of_machine(repo: &Repo) -> [BundleFile; 2] {
     let line = |path: &str, key: &str| {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         let found = text.lines().find_map(|line| line.strip_prefix(key)).unwrap_or("not known");
@@ -212,8 +212,8 @@ fn of_machine(repo: &Repo) -> [File; 2] {
         })
         .collect();
     [
-        File { name: "versions.txt", about: "berth, git and the machine", text: versions },
-        File {
+        BundleFile { name: "versions.txt", about: "berth, git and the machine", text: versions },
+        BundleFile {
             name: "settings.txt",
             about: "variables that berth reads, and values that are no secret",
             text: settings,
@@ -229,7 +229,7 @@ fn is_harmless(name: &str, value: &str) -> bool {
 }
 
 /// Returns the refs, publications and state of the repository.
-fn of_repository(repo: &Repo, publications: usize) -> Result<Vec<File>, CommandError> {
+fn of_repository(repo: &Repo, publications: usize) -> Result<Vec<BundleFile>, CommandError> {
     let refs = Refs::default();
     let mut listed = repo.list_refs("refs/heads/")?;
     for (name, id) in repo.list_refs("refs/berth/")?.iter() {
@@ -242,27 +242,27 @@ fn of_repository(repo: &Repo, publications: usize) -> Result<Vec<File>, CommandE
     let processed = listed.get(&refs.processed).map(|id| repo.commit(*id)).transpose()?;
     let report = listed.get(&refs.report).copied();
     Ok(vec![
-        File {
+        BundleFile {
             name: "refs.txt",
             about: "branches and berth's refs, with the times of their commits",
             text: all,
         },
-        File {
+        BundleFile {
             name: "publications.txt",
             about: "messages of the newest commits of the rendered branch",
             text: rendered.map_or_else(|| "none\n".to_owned(), |tip| messages(repo, tip, publications)),
         },
-        File {
+        BundleFile {
             name: "processed.txt",
             about: "the source commit that the daemon processed last",
             text: processed.map_or_else(|| "none\n".to_owned(), |commit| commit.message),
         },
-        File {
+        BundleFile {
             name: "report.json",
             about: "the numbers of the fleet report",
             text: report.map_or_else(|| Ok("none\n".to_owned()), |commit| numbers_of(repo, commit))?,
         },
-        File { name: "repository.txt", about: "the repository on this machine", text: disk(repo) },
+        BundleFile { name: "repository.txt", about: "the repository on this machine", text: disk(repo) },
     ])
 }
 
@@ -307,9 +307,9 @@ fn disk(repo: &Repo) -> String {
 }
 
 /// Returns the page of metrics at an address.
-fn numbers(address: &str) -> File {
+fn numbers(address: &str) -> BundleFile {
     let text = page(address).unwrap_or_else(|error| format!("`{address}` does not answer: {error}\n"));
-    File { name: "metrics.txt", about: "the numbers of a process", text }
+    BundleFile { name: "metrics.txt", about: "the numbers of a process", text }
 }
 
 fn page(address: &str) -> std::io::Result<String> {
@@ -324,7 +324,7 @@ fn page(address: &str) -> std::io::Result<String> {
 }
 
 /// Returns the end of a log, starting at the beginning of a line.
-fn log_file(path: &Path) -> Result<File, CommandError> {
+fn log_file(path: &Path) -> Result<BundleFile, CommandError> {
     let read = || {
         let mut file = std::fs::File::open(path)?;
         let from = file.metadata()?.len().saturating_sub(MOST);
@@ -337,11 +337,11 @@ fn log_file(path: &Path) -> Result<File, CommandError> {
     let text = read().map_err(|error: std::io::Error| {
         CommandError::new(Exit::Unreachable, format!("`{}` cannot be read: {error}", path.display()))
     })?;
-    Ok(File { name: "log.txt", about: "the end of the log of a process", text })
+    Ok(BundleFile { name: "log.txt", about: "the end of the log of a process", text })
 }
 
 /// Writes the files into one folder of the archive. Never overwrites an existing file.
-fn write_archive(path: &Path, folder: &str, files: &[File], now: Timestamp) -> std::io::Result<()> {
+fn write_archive(path: &Path, folder: &str, files: &[BundleFile], now: Timestamp) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     #[cfg(unix)]

@@ -145,7 +145,7 @@ pub(crate) fn cmd_test(args: &TestArgs, ui: &Ui) -> Outcome {
 /// A test with the results of its examples.
 struct Ran<'t> {
     test: &'t PolicyTest,
-    verdicts: Vec<policy_tests::Verdict<'t>>,
+    verdicts: Vec<policy_tests::ExampleVerdict<'t>>,
 }
 
 impl<'t> Ran<'t> {
@@ -235,7 +235,7 @@ struct ExampleForm<'a> {
 
 impl<'a> PolicyTestResult<'a> {
     fn of(ran: &'a [Ran<'_>], found: &'a Diagnostics) -> PolicyTestResult<'a> {
-        let example = |verdict: &'a policy_tests::Verdict<'_>| ExampleForm {
+        let example = |verdict: &'a policy_tests::ExampleVerdict<'_>| ExampleForm {
             name: &verdict.example.name,
             file: &verdict.example.at.file,
             line: verdict.example.at.line,

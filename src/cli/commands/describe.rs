@@ -20,12 +20,12 @@ use berth_engine::release::stages::ClusterLabels;
 use berth_engine::report::{self, DescribeInputs};
 use berth_engine::state::State;
 use berth_git::Repo;
-use berth_git::protocol::{Statuses, read_statuses};
+use berth_git::shared_refs::{Statuses, read_statuses};
 use berth_hub::publish::{ClusterRefCache, CurrentState, DifferingCache, differing};
 
 /// Show a placement and its status, as its own system describes it, or a cluster and what is on it
 ///
-/// What `kubectl describe` shows of a ClusterResourcePlacement on a hub: conditions, selected resources and
+/// Shows the same as `kubectl describe` of a ClusterResourcePlacement on a hub: conditions, selected resources and
 /// each cluster's status, from the rendered branch and members' reports. Staged update runs come with their stages,
 /// and federated objects and Open Cluster Management's placements in the words of theirs. A cluster comes with its labels
 /// and taints, its member's report and the workloads that it has.
@@ -50,7 +50,7 @@ struct DescriptionList {
 
 /// A cluster, as an object with a status.
 #[derive(Serialize)]
-struct ClusterForm<'a> {
+struct DescribedCluster<'a> {
     kind: &'static str,
     metadata: MetadataForm<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -255,7 +255,7 @@ fn describe_cluster(
         "" => format!("{}:{}", taint.key, taint.effect_word),
         value => format!("{}={value}:{}", taint.key, taint.effect_word),
     };
-    let form = ClusterForm {
+    let form = DescribedCluster {
         kind: "Cluster",
         metadata: MetadataForm { name, labels: cluster.map(|cluster| &cluster.labels) },
         source: cluster.map(|cluster| cluster.origins.iter().map(place).collect::<Vec<_>>().join(", ")),

@@ -109,7 +109,7 @@ impl<'t> Disabled<'t> {
     }
 
     fn form(&self, args: &DisableArgs) -> DisableResult<'_> {
-        let object = |(file, found): &'_ (&Arc<str>, &Found)| ObjectForm {
+        let object = |(file, found): &'_ (&Arc<str>, &Found)| DisabledObjectForm {
             name: NameForm::found(found),
             file: file.to_string(),
             line: found.at.line,
@@ -222,13 +222,13 @@ struct DisableResult<'a> {
     name: String,
     propagation: Option<&'static str>,
     files: Vec<EditForm<'a>>,
-    objects: Vec<ObjectForm>,
+    objects: Vec<DisabledObjectForm>,
     plan: PlanForm<'a>,
     written: bool,
 }
 
 #[derive(Serialize)]
-struct ObjectForm {
+struct DisabledObjectForm {
     #[serde(flatten)]
     name: NameForm,
     file: String,

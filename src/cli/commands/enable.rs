@@ -60,7 +60,7 @@ pub(crate) struct EnableArgs {
 }
 
 /// The requested type config, from flags or from a directive.
-struct Wish {
+struct TypeRequest {
     name: String,
     version: Option<String>,
     federated_group: Option<String>,
@@ -68,18 +68,19 @@ struct Wish {
 }
 
 pub(crate) fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
-    let wish = wish(args, ui)?;
+    let request = request(args, ui)?;
     let tree = WorkingTree::read(&args.repo.path)?;
     ui.diagnostics(&tree.unreadable());
     let (types, resources) = tree.types();
     let mut resource = match &args.kind {
-        Some(kind) => described(&wish, kind, !args.cluster_scoped)?,
-        None => one_called(&wish.name, &resources, &types)?,
+        Some(kind) => described(&request, kind, !args.cluster_scoped)?,
+        None => one_called(&request.name, &resources, &types)?,
     };
-    if let Some(version) = &wish.version {
+    if let Some(version) = &request.version {
         resource.version.clone_from(version);
     }
-    let made = federated_names(&resource, wish.federated_group.as_deref(), wish.federated_version.as_deref());
+    let made =
+        federated_names(&resource, request.federated_group.as_deref(), request.federated_version.as_deref());
     if let Some(format) = args.output {
         let document = type_config(&made);
         match format {
@@ -90,7 +91,7 @@ pub(crate) fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
     }
     let name = resource.full_name();
     let configs = tree.type_configs(&name);
-    let asks_for_names = wish.federated_group.is_some() || wish.federated_version.is_some();
+    let asks_for_names = request.federated_group.is_some() || request.federated_version.is_some();
     let known = types.of_target(&resource.group, &resource.kind);
     if !configs.is_empty() {
         if asks_for_names {
@@ -98,7 +99,7 @@ pub(crate) fn cmd_enable(args: &EnableArgs, ui: &Ui) -> Outcome {
         }
         return enable_again(&tree, &configs, &name, ui);
     }
-    if known.is_some() && !asks_for_names && wish.version.is_none() {
+    if known.is_some() && !asks_for_names && request.version.is_none() {
         ui.out(&format!("{name} needs no type config: {} is built in", made.kind));
         return Ok(Exit::Done);
     }
@@ -172,10 +173,10 @@ fn refuse_clash(made: &FederatedKind, types: &KnownTypes) -> Result<(), CommandE
     }
 }
 
-fn wish(args: &EnableArgs, ui: &Ui) -> Result<Wish, CommandError> {
+fn request(args: &EnableArgs, ui: &Ui) -> Result<TypeRequest, CommandError> {
     match &args.filename {
         Some(path) => directive(path, ui),
-        None => Ok(Wish {
+        None => Ok(TypeRequest {
             name: args.name.clone().unwrap_or_default(),
             version: args.version.clone(),
             federated_group: args.federated_group.clone(),
@@ -185,7 +186,7 @@ fn wish(args: &EnableArgs, ui: &Ui) -> Result<Wish, CommandError> {
 }
 
 /// Reads an EnableTypeDirective of KubeFed.
-fn directive(path: &Path, ui: &Ui) -> Result<Wish, CommandError> {
+fn directive(path: &Path, ui: &Ui) -> Result<TypeRequest, CommandError> {
     let read = working_tree::read_documents(&[path.to_owned()], ui)?;
     let found = read.subjects.into_iter().find(|subject| subject.object["kind"] == "EnableTypeDirective");
     let Some(subject) = found else {
@@ -202,7 +203,7 @@ fn directive(path: &Path, ui: &Ui) -> Result<Wish, CommandError> {
     if name.is_empty() {
         return Err(CommandError::usage(format!("{}: metadata.name must be the type", subject.at)));
     }
-    Ok(Wish {
+    Ok(TypeRequest {
         name,
         version: text("targetVersion"),
         federated_group: text("federatedGroup"),
@@ -211,13 +212,13 @@ fn directive(path: &Path, ui: &Ui) -> Result<Wish, CommandError> {
 }
 
 /// Describes a type from the command line alone.
-fn described(wish: &Wish, kind: &str, namespaced: bool) -> Result<ApiResource, CommandError> {
-    let Some(version) = &wish.version else {
+fn described(request: &TypeRequest, kind: &str, namespaced: bool) -> Result<ApiResource, CommandError> {
+    let Some(version) = &request.version else {
         return Err(CommandError::usage("use --kind together with --version, the version of the type"));
     };
-    let (plural, group) = match wish.name.split_once('.') {
+    let (plural, group) = match request.name.split_once('.') {
         Some((plural, group)) => (plural.to_owned(), group),
-        None => (wish.name.clone(), ""),
+        None => (request.name.clone(), ""),
     };
     let plural = if plural.eq_ignore_ascii_case(kind) { plural_of(kind) } else { plural };
     Ok(ApiResource { plural, ..ApiResource::guessed(group, version, kind, namespaced) })

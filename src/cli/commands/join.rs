@@ -23,7 +23,7 @@ use berth_base::text::counted;
 use berth_base::yaml::emit;
 use berth_engine::dialects::{ClusterKind, DIALECTS, NewCluster};
 use berth_engine::plan::{Change, ObjectChange, Plan};
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 
 const REGION: &str = "topology.kubernetes.io/region";
 const ZONE: &str = "topology.kubernetes.io/zone";

@@ -4,7 +4,7 @@
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::editing::mark::taints::{self, TaintList};
-use crate::editing::mark::{Chosen, MarkArgs, Outcome as Change, Wanted, labels, mark, sort_words};
+use crate::editing::mark::{Chosen, DocumentChanges, EditResult, MarkArgs, labels, mark, sort_words};
 use crate::flags::fleet::moment;
 use crate::flags::names;
 use crate::output::ui::Ui;
@@ -34,24 +34,26 @@ pub(crate) struct LabelArgs {
 }
 
 pub(crate) fn cmd_label(args: &LabelArgs, ui: &Ui) -> Outcome {
-    let (names, wishes) = sort_words(&args.words, labels::is_wish, labels::parse)?;
-    if wishes.is_empty() {
+    let (names, requests) = sort_words(&args.words, labels::is_wish, labels::parse)?;
+    if requests.is_empty() {
         return Err(
             CommandError::usage("no label is given").hint("write KEY=VALUE to set one, KEY- to remove one")
         );
     }
-    if let Some(twice) =
-        wishes.iter().enumerate().find(|(at, wish)| wishes[..*at].iter().any(|one| one.key() == wish.key()))
+    if let Some(twice) = requests
+        .iter()
+        .enumerate()
+        .find(|(at, request)| requests[..*at].iter().any(|one| one.key() == request.key()))
     {
         return Err(CommandError::usage(format!("the label `{}` is given twice", twice.1.key())));
     }
-    mark(&args.mark, &names, ui, |chosen| in_each(chosen, &wishes, args.overwrite))
+    mark(&args.mark, &names, ui, |chosen| in_each(chosen, &requests, args.overwrite))
 }
 
-fn in_each<'t>(chosen: &Chosen<'t>, wishes: &[labels::Wish], overwrite: bool) -> Wanted<'t> {
+fn in_each<'t>(chosen: &Chosen<'t>, requests: &[labels::LabelRequest], overwrite: bool) -> EditResult<'t> {
     let (mut done, mut problems) = (Vec::new(), Vec::new());
     for document in &chosen.documents {
-        match labels::outcome(&labels::labels_of(document.found), wishes, overwrite) {
+        match labels::outcome(&labels::labels_of(document.found), requests, overwrite) {
             Ok(outcome) => done.push((*document, outcome)),
             Err(problem) => problems.push(format!("{problem} ({})", document.file)),
         }
@@ -93,24 +95,24 @@ pub(crate) struct TaintArgs {
 }
 
 pub(crate) fn cmd_taint(args: &TaintArgs, ui: &Ui) -> Outcome {
-    let (names, wishes) = sort_words(&args.words, taints::is_wish, taints::parse)?;
-    if wishes.is_empty() {
+    let (names, requests) = sort_words(&args.words, taints::is_wish, taints::parse)?;
+    if requests.is_empty() {
         let error = CommandError::usage("no taint is given");
         return Err(error.hint("write KEY=VALUE:EFFECT to set one, KEY- to remove all of a key"));
     }
-    let mut faults: Vec<String> = wishes.iter().filter_map(unknown_effect).collect();
+    let mut faults: Vec<String> = requests.iter().filter_map(unknown_effect).collect();
     let mut set: Vec<(&str, &str)> = Vec::new();
-    for wish in &wishes {
-        let taints::Wish::Add(taint) = wish else { continue };
+    for request in &requests {
+        let taints::TaintRequest::Add(taint) = request else { continue };
         if set.contains(&(&taint.key, &taint.effect)) {
             faults.push(format!("the taint `{}:{}` is given twice", taint.key, taint.effect));
         }
         set.push((&taint.key, &taint.effect));
-        let gone = |one: &taints::Wish| {
-            matches!(one, taints::Wish::Remove { key, effect, .. }
+        let gone = |one: &taints::TaintRequest| {
+            matches!(one, taints::TaintRequest::Remove { key, effect, .. }
                 if *key == taint.key && effect.as_ref().is_none_or(|effect| *effect == taint.effect))
         };
-        if wishes.iter().any(gone) {
+        if requests.iter().any(gone) {
             faults.push(format!("the taint `{}:{}` is both set and removed", taint.key, taint.effect));
         }
     }
@@ -118,7 +120,7 @@ pub(crate) fn cmd_taint(args: &TaintArgs, ui: &Ui) -> Outcome {
         return Err(CommandError::usage(faults.join("\n")));
     }
     let since = since(args.now);
-    mark(&args.mark, &names, ui, |chosen| in_those_that_can(chosen, &wishes, args.overwrite, &since))
+    mark(&args.mark, &names, ui, |chosen| in_those_that_can(chosen, &requests, args.overwrite, &since))
 }
 
 /// Returns the moment for new taints, in Kubernetes' notation.
@@ -127,27 +129,28 @@ pub fn since(now: Option<Timestamp>) -> String {
     Timestamp::from_second(now.as_second()).unwrap_or(now).to_string()
 }
 
-/// Applies each wish to every document whose kind supports its effect.
+/// Applies each request to every document whose kind supports its effect.
 fn in_those_that_can<'t>(
     chosen: &Chosen<'t>,
-    wishes: &[taints::Wish],
+    requests: &[taints::TaintRequest],
     overwrite: bool,
     since: &str,
-) -> Wanted<'t> {
+) -> EditResult<'t> {
     let mut problems = Vec::new();
-    for wish in wishes {
-        let fits = |one: &&str| wish.effect().is_none_or(|effect| effect == *one);
+    for request in requests {
+        let fits = |one: &&str| request.effect().is_none_or(|effect| effect == *one);
         if !chosen.documents.iter().any(|document| document.kind.effects.iter().any(fits)) {
-            problems.push(refusal(chosen, wish.effect()));
+            problems.push(refusal(chosen, request.effect()));
         }
     }
     let mut done = Vec::new();
     for document in chosen.documents.iter().filter(|document| !document.kind.effects.is_empty()) {
-        let known =
-            |wish: &&taints::Wish| wish.effect().is_none_or(|effect| document.kind.effects.contains(&effect));
-        let wishes: Vec<taints::Wish> = wishes.iter().filter(known).cloned().collect();
+        let known = |request: &&taints::TaintRequest| {
+            request.effect().is_none_or(|effect| document.kind.effects.contains(&effect))
+        };
+        let requests: Vec<taints::TaintRequest> = requests.iter().filter(known).cloned().collect();
         let since = document.kind.dated.then_some(since);
-        match taints::outcome(&TaintList::of(document.found), &wishes, overwrite, since) {
+        match taints::outcome(&TaintList::of(document.found), &requests, overwrite, since) {
             Ok(outcome) => done.push((*document, outcome)),
             Err(problem) => problems.push(format!("{problem} ({})", document.file)),
         }
@@ -172,9 +175,9 @@ fn refusal(chosen: &Chosen<'_>, effect: Option<&str>) -> String {
     format!("it cannot have {taint}: {}{instead}", kinds.join("; "))
 }
 
-fn unknown_effect(wish: &taints::Wish) -> Option<String> {
+fn unknown_effect(request: &taints::TaintRequest) -> Option<String> {
     let known = || cluster_kinds().flat_map(|kind| kind.effects).copied();
-    let effect = wish.effect().filter(|effect| !known().any(|one| one == *effect))?;
+    let effect = request.effect().filter(|effect| !known().any(|one| one == *effect))?;
     let of = cluster_kinds().filter(|kind| !kind.effects.is_empty());
     let of: Vec<String> = of.map(|kind| format!("{} ({})", kind.effects.join(", "), kind.kind)).collect();
     let near = did_you_mean(effect, known()).map_or_else(String::new, |near| format!("; {near}"));
@@ -222,7 +225,7 @@ pub(crate) fn cmd_cordon(args: &CordonArgs, ui: &Ui) -> Outcome {
             chosen,
             |effect| {
                 let [key, effect] = [CORDONED, effect].map(str::to_owned);
-                taints::Wish::Add(taints::Taint { key, value: String::new(), effect })
+                taints::TaintRequest::Add(taints::Taint { key, value: String::new(), effect })
             },
             &since,
         )
@@ -231,21 +234,29 @@ pub(crate) fn cmd_cordon(args: &CordonArgs, ui: &Ui) -> Outcome {
 
 pub(crate) fn cmd_uncordon(args: &UncordonArgs, ui: &Ui) -> Outcome {
     mark(&args.mark, &args.clusters, ui, |chosen| {
-        each(chosen, |_| taints::Wish::Remove { key: CORDONED.to_owned(), value: None, effect: None }, "")
+        each(
+            chosen,
+            |_| taints::TaintRequest::Remove { key: CORDONED.to_owned(), value: None, effect: None },
+            "",
+        )
     })
 }
 
-fn each<'t>(chosen: &Chosen<'t>, wish: impl Fn(&str) -> taints::Wish, since: &str) -> Wanted<'t> {
+fn each<'t>(
+    chosen: &Chosen<'t>,
+    request: impl Fn(&str) -> taints::TaintRequest,
+    since: &str,
+) -> EditResult<'t> {
     let mut done = Vec::new();
     for document in &chosen.documents {
         let Some(effect) = document.kind.cordon else {
             let note =
                 format!("{} has no taints: placements of its system read only labels", document.kind.kind);
-            done.push((*document, Change { notes: vec![note], ..Change::default() }));
+            done.push((*document, DocumentChanges { notes: vec![note], ..DocumentChanges::default() }));
             continue;
         };
         let since = document.kind.dated.then_some(since);
-        let outcome = taints::outcome(&TaintList::of(document.found), &[wish(effect)], true, since)
+        let outcome = taints::outcome(&TaintList::of(document.found), &[request(effect)], true, since)
             .map_err(|problem| vec![problem])?;
         done.push((*document, outcome));
     }

@@ -47,8 +47,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::output::ui::{ColourChoice, Ui, write_error};
-use crate::process::errors;
 use crate::process::exit::{self, Exit, Outcome};
+use crate::process::exit_codes;
 use crate::process::shell::Shell;
 
 /// Place workloads on a fleet of Kubernetes clusters, with a Git repository as the only hub
@@ -87,7 +87,7 @@ enum Command {
     Run(Box<run::RunArgs>),
     Sync(Box<sync::SyncArgs>),
     Suspend(suspend::SuspendArgs),
-    Resume(suspend::ResumeArgs),
+    Resume(suspend::ResumeMemberArgs),
     Status(status::StatusArgs),
     Site(site::SiteArgs),
     Ui(ui::UiArgs),
@@ -166,7 +166,7 @@ fn show_usage(error: &clap::Error, shell: &Shell) -> Exit {
     };
     if error.use_stderr() {
         let ui = Ui::new(shell, false, ColourChoice::Auto);
-        ui.error(&errors::of_usage(error));
+        ui.error(&exit_codes::of_usage(error));
         return Exit::Usage;
     }
     match streams.print(&text(streams.out_is_terminal)) {

@@ -53,6 +53,24 @@ struct ObjectArgs {
     output: Format,
 }
 
+/// Writes the annotation into the object's file, or removes it there.
+fn write(tree: &WorkingTree, file: &Arc<str>, found: &Found, orphan: bool) -> Result<(), CommandError> {
+    let text = tree.text(file)?;
+    let path = found.path_to(&keys(["metadata", "annotations", ORPHAN]));
+    let edited = match orphan {
+        true => edit::set(text, found.document, &path, &"true".into()),
+        // A mapping that becomes empty is removed, too.
+        false => edit::remove_with_holder(text, found.document, &path),
+    };
+    let text = edited.map_err(|error| refused(file, found, &error))?;
+    let edits = [Edit { path: file.to_string(), text: Some(text) }];
+    let (_, new_errors) = tree.check(&edits);
+    if let Some(error) = would_be_faulty(&new_errors) {
+        return Err(error);
+    }
+    tree.write(&edits)
+}
+
 pub(crate) fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
     let (object, wanted) = match &args.action {
         Action::Enable(object) => (object, Some(true)),
@@ -71,20 +89,7 @@ pub(crate) fn cmd_orphan(args: &OrphanArgs, ui: &Ui) -> Outcome {
         Some(false) => written.is_none(),
     };
     if !is_as_wanted {
-        let text = tree.text(file)?;
-        let path = found.path_to(&keys(["metadata", "annotations", ORPHAN]));
-        let edited = match wanted {
-            Some(true) => edit::set(text, found.document, &path, &"true".into()),
-            // A mapping that becomes empty is removed, too.
-            _ => edit::remove_with_holder(text, found.document, &path),
-        };
-        let text = edited.map_err(|error| refused(file, found, &error))?;
-        let edits = [Edit { path: file.to_string(), text: Some(text) }];
-        let (_, new_errors) = tree.check(&edits);
-        if let Some(error) = would_be_faulty(&new_errors) {
-            return Err(error);
-        }
-        tree.write(&edits)?;
+        write(&tree, file, found, wanted == Some(true))?;
     }
     let now = wanted.unwrap_or(is_on);
     match object.output {

@@ -12,9 +12,9 @@ use crate::output::plan_forms::PlanReport;
 use crate::output::plan_forms::json::ReportForm;
 use crate::output::results::ResultKind;
 use crate::output::ui::Ui;
-use crate::planning::planned::{Asked, FailOn, Planned, Revisions, StepArgs};
+use crate::planning::combination::combine;
+use crate::planning::planned::{FailOn, PlanRequest, Planned, Revisions, StepArgs};
 use crate::planning::rehearsal::Revision;
-use crate::planning::together::combine;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::model::{ContentId, Timestamp};
 use berth_base::text::counted;
@@ -124,7 +124,7 @@ pub(crate) fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
     Ok(planned.exit(&args.fail_on).worst(if conflicts { Exit::Faulty } else { Exit::Done }))
 }
 
-fn gather(args: &PlanArgs, repo: &Repo, ui: &Ui) -> Result<Asked, CommandError> {
+fn gather(args: &PlanArgs, repo: &Repo, ui: &Ui) -> Result<PlanRequest, CommandError> {
     let located = args.step.locate(&args.repo.path, repo, ui)?;
     let revision = |name: &String| -> Result<Revision, CommandError> {
         Ok(Revision { name: name.clone(), commit: repo.require(name)? })
@@ -135,7 +135,7 @@ fn gather(args: &PlanArgs, repo: &Repo, ui: &Ui) -> Result<Asked, CommandError> 
         source: args.source.as_deref(),
         is_merged: !args.no_merge,
     };
-    Asked::gather(located, revisions, repo, |files| match args.output {
+    PlanRequest::gather(located, revisions, repo, |files| match args.output {
         PlanFormat::Json => ui.json(&conflicts_json(files)),
         PlanFormat::Yaml => ui.yaml(&conflicts_json(files)),
         _ => {}
@@ -221,7 +221,7 @@ struct HeadForm<'a> {
     behind: usize,
 }
 
-fn plan_json(planned: &Planned, asked: &Asked, report: &PlanReport<'_>) -> Json {
+fn plan_json(planned: &Planned, asked: &PlanRequest, report: &PlanReport<'_>) -> Json {
     let mut report = ReportForm::of(report, &planned.reasons);
     let forms = report.plan.workloads.iter_mut().flat_map(|workload| &mut workload.changes);
     for (form, change) in forms.zip(planned.wanted.workloads.values().flatten()) {

@@ -1,5 +1,5 @@
-//! What berth says of itself for other programs: `berth schema` (JSON Schemas for editors), `berth completions` (a
-//! shell's completion script) and `berth man` (manual pages).
+//! Descriptions of berth for other programs: `berth schema` (JSON Schemas for editors), `berth completions` (a shell's
+//! completion script) and `berth man` (manual pages).
 
 use std::path::{Path, PathBuf};
 

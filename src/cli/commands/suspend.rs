@@ -19,7 +19,7 @@ use berth_member::sync::backends::kube::suspend as suspend_cluster;
 )]
 pub(crate) struct SuspendArgs {
     #[command(flatten)]
-    member: MemberArgs,
+    member: MemberTargetArgs,
     /// Reason, shown to everybody who asks
     #[arg(long, value_name = "TEXT")]
     reason: String,
@@ -31,14 +31,14 @@ pub(crate) struct SuspendArgs {
 /// End a suspension
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  berth resume --target kube --context oslo")]
-pub(crate) struct ResumeArgs {
+pub(crate) struct ResumeMemberArgs {
     #[command(flatten)]
-    member: MemberArgs,
+    member: MemberTargetArgs,
 }
 
 /// The member
 #[derive(Debug, clap::Args)]
-pub(crate) struct MemberArgs {
+pub(crate) struct MemberTargetArgs {
     /// Target of the member: `kube` for a Kubernetes cluster, or `dir:PATH` for a folder
     #[arg(long, value_name = "TARGET", env = "BERTH_TARGET", default_value = "kube", value_parser = place)]
     target: Place,
@@ -56,7 +56,7 @@ pub(crate) struct MemberArgs {
     fleet: String,
 }
 
-impl MemberArgs {
+impl MemberTargetArgs {
     fn set(&self, suspension: Option<&Suspension>) -> Result<bool, CommandError> {
         let done = match &self.target {
             Place::Folder(path) => suspend_folder(path, suspension),
@@ -87,7 +87,7 @@ pub(crate) fn cmd_suspend(args: &SuspendArgs, ui: &Ui) -> Outcome {
     Ok(Exit::Done)
 }
 
-pub(crate) fn cmd_resume(args: &ResumeArgs, ui: &Ui) -> Outcome {
+pub(crate) fn cmd_resume(args: &ResumeMemberArgs, ui: &Ui) -> Outcome {
     let was = args.member.set(None)?;
     ui.out(&format!("{} {}", args.member.target, if was { "is resumed" } else { "was not suspended" }));
     Ok(Exit::Done)

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use clap_complete::engine::ArgValueCandidates;
 
-use super::status::{FleetStatus, PlaceArgs, Selection, gather};
+use super::status::{FleetStatus, Selection, StatusSourceArgs, gather};
 use crate::flags::names;
 use crate::flags::state::StateRepo;
 use crate::output::ui::Ui;
@@ -27,7 +27,7 @@ pub(crate) struct WaitArgs {
     #[arg(value_name = "CLUSTER", add = ArgValueCandidates::new(names::clusters))]
     clusters: Vec<String>,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: StatusSourceArgs,
     /// Wait until this commit of the source, or a later one, is published
     #[arg(long, value_name = "REV")]
     source: Option<String>,

@@ -20,7 +20,7 @@ use berth_base::model::Timestamp;
 use berth_base::source::{self, RulesFrom, SourceFile, SourceTree};
 use berth_base::yaml::Limits;
 use berth_engine::dialects::kubefed::make::{
-    KnownTypes, Resources, Subject, TYPE_CONFIG_GROUP, TYPE_CONFIG_KIND,
+    FederateSubject, KnownTypes, Resources, TYPE_CONFIG_GROUP, TYPE_CONFIG_KIND,
 };
 use berth_engine::load::config::CONFIG_PATH;
 use berth_engine::load::{self, APPROVALS, History, Loaded};
@@ -322,7 +322,7 @@ pub(crate) fn would_be_faulty(new: &Diagnostics) -> Option<CommandError> {
 /// The documents of the named files.
 #[derive(Debug, Default)]
 pub(crate) struct DocumentsIn {
-    pub subjects: Vec<Subject>,
+    pub subjects: Vec<FederateSubject>,
     /// The number of documents that are not objects.
     pub passed_over: usize,
     pub found: Diagnostics,
@@ -372,7 +372,7 @@ fn take(read: &mut DocumentsIn, file: Arc<str>, bytes: &[u8]) {
         read.found.push(Diagnostic::new(fault.severity, at, fault.message).maybe_hint(fault.hint));
     }
     read.passed_over += here.passed_over;
-    read.subjects.extend(here.found.into_iter().map(|found| Subject {
+    read.subjects.extend(here.found.into_iter().map(|found| FederateSubject {
         at: Pos::new(file.clone(), found.at.line, found.at.column),
         object: found.node.to_json(),
     }));

@@ -9,7 +9,7 @@ use crate::process::exit::{CommandError, refuse_flags};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
 use berth_base::model::Applier;
 use berth_base::model::applier::{APPLIERS, ARGOCD, BERTH};
-use berth_git::protocol::write_cluster_branch;
+use berth_git::shared_refs::write_cluster_branch;
 use berth_git::{CommitId, GitError, Repo, TreeId, Writer};
 use berth_member::live::Access;
 use berth_member::sync::ClusterFolder;

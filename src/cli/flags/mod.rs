@@ -2,7 +2,7 @@
 
 pub(crate) mod applier;
 pub(crate) mod fleet;
-pub(crate) mod host;
+pub(crate) mod kubeconfig;
 pub(crate) mod names;
 pub(crate) mod pass;
 pub(crate) mod registry;

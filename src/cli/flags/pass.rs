@@ -8,7 +8,7 @@ use berth_base::diag::Diagnostic;
 use berth_base::model::{LabelKeys, Timestamp};
 use berth_engine::gate::limits::Limit;
 use berth_engine::gate::{Limits, Percent, Span};
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::signature::{AllowedSigners, Signer};
 use berth_git::{CommitId, Repo};
 use berth_hub::daemon::PassError;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::remote::{RemoteArgs, default_folder};
 use crate::process::exit::{CommandError, Exit};
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::transport::{Cancel, Transport, WorkingCopy};
 use berth_registry::{Access, Credentials, Registry, RegistryError, RegistryTransport, RegistryUrl};
 

@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::process::exit::CommandError;
 use berth_base::text::hex;
+use berth_git::external_signer::SignerProgram;
 use berth_git::signature::{PlainSigner, PublicKey, Signer, Signs};
-use berth_git::signer::SignerProgram;
 use berth_git::transport::Cancel;
 use berth_git::transport::remote::shows_password;
 use berth_hub::attestation::{Attestor, Origin};
@@ -99,7 +99,7 @@ impl SigningArgs {
 #[cfg(unix)]
 #[allow(clippy::unnecessary_wraps, reason = "elsewhere there is no socket")]
 fn agent(socket: &Path, patience: Duration) -> Result<Arc<dyn Signs>, CommandError> {
-    Ok(Arc::new(berth_git::signer::SigningAgent::new(socket, patience)))
+    Ok(Arc::new(berth_git::external_signer::SigningAgent::new(socket, patience)))
 }
 
 #[cfg(not(unix))]

@@ -13,7 +13,7 @@ use berth_base::model::Timestamp;
 use berth_engine::pipeline::Built;
 use berth_engine::rollouts::Sources;
 use berth_engine::state::State;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::transport::{Transport as _, TransportError, Want};
 use berth_git::{CommitId, GitContents, GitError, Repo};
 use berth_hub::inputs::current_state::{self, GIVEN};

@@ -2,11 +2,11 @@
 //!
 //! - One folder or file for each system, such as [`kubefed`]: queries its hub and interprets the answers.
 //! - [`objects`]: restores an object as its author wrote it, chooses paths and writes text.
-//! - [`first`]: adopts the hub's decisions, and makes the first state of a rendered branch.
+//! - [`first_state`]: adopts the hub's decisions, and makes the first state of a rendered branch.
 //!
 //! Reads the hub through [`live::Host`](berth_member::live::Host), and never changes it.
 
-pub mod first;
+pub mod first_state;
 mod inventory;
 mod kubefed;
 mod kubefleet;

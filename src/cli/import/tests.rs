@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::first::{first_state, in_force};
+use super::first_state::{first_state, in_force};
 use super::{Placed, Standing};
 use berth_base::model::{Key, Map, Timestamp};
 use berth_base::source::{SourceFile, SourceTree};

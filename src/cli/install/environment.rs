@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::parameters::{Hub, Install, Member, Remote, Role};
 use super::pod::{CACHES, CREDENTIALS, METRICS, STATUS, TRUST, WEBHOOK};
-use berth_engine::hub_objects::decisions::Form;
+use berth_engine::hub_objects::decisions::DecisionApi;
 
 /// Returns the settings as environment variables, including those that users add.
 pub fn environment(install: &Install) -> Vec<Json> {
@@ -81,9 +81,9 @@ pub fn own_environment(install: &Install) -> BTreeMap<&'static str, String> {
 /// Returns the settings for objects that the daemon writes for other systems in its own cluster.
 fn of_hub_objects(hub: &Hub) -> Vec<(&'static str, String)> {
     let objects = &hub.objects;
-    let word = |form: &Form| match form {
-        Form::Sig => "sig",
-        Form::Ocm => "ocm",
+    let word = |form: &DecisionApi| match form {
+        DecisionApi::Sig => "sig",
+        DecisionApi::Ocm => "ocm",
     };
     let kinds: Vec<&str> = objects.decisions.iter().map(word).collect();
     let here = |is_wanted: bool| is_wanted.then(|| "kube".to_owned());

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use berth_engine::hub_objects::decisions::Form;
+use berth_engine::hub_objects::decisions::DecisionApi;
 
 /// The API group of the kinds that grant rights.
 pub const RBAC: &str = "rbac.authorization.k8s.io";
@@ -75,7 +75,7 @@ pub struct Hub {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HubObjects {
     /// The kinds of PlacementDecisions to write, if any.
-    pub decisions: Vec<Form>,
+    pub decisions: Vec<DecisionApi>,
     /// The namespace of all decisions. `None`: the namespace of each placement.
     pub decisions_namespace: Option<String>,
     /// True if ClusterProfiles are written.

@@ -139,31 +139,6 @@ fn deployment(install: &Install) -> Json {
     };
     let labels = install.labels();
     let (mounts, volumes) = volumes(install, &shape);
-    let limit = |own: &Option<String>, usual: &str| own.clone().unwrap_or_else(|| usual.to_owned());
-    let [memory, most_memory] = shape.memory;
-    let container = json!({
-        "name": shape.container,
-        "image": install.image,
-        "args": [shape.command],
-        "env": environment(install),
-        "securityContext": {
-            "allowPrivilegeEscalation": false,
-            "readOnlyRootFilesystem": true,
-            "capabilities": {"drop": ["ALL"]},
-        },
-        // A process that waits for the lease is as ready as the holder.
-        "ports": ports(install)
-            .iter()
-            .map(|(name, port)| json!({"name": name, "containerPort": port}))
-            .collect::<Vec<Json>>(),
-        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "metrics"}, "initialDelaySeconds": 30, "periodSeconds": 30},
-        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "metrics"}, "periodSeconds": 10},
-        "resources": {
-            "requests": {"cpu": shape.cpu, "memory": memory},
-            "limits": {"memory": limit(&install.memory_limit, most_memory)},
-        },
-        "volumeMounts": mounts,
-    });
     let mut pod = json!({
         "serviceAccountName": install.name,
         "automountServiceAccountToken": install.asks_the_api_server(),
@@ -177,7 +152,7 @@ fn deployment(install: &Install) -> Json {
             "fsGroup": USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [container],
+        "containers": [container(install, &shape, mounts)],
         "volumes": volumes,
     });
     if let Some(secret) = &install.pull_secret {
@@ -201,6 +176,32 @@ fn deployment(install: &Install) -> Json {
             "selector": {"matchLabels": labels},
             "template": {"metadata": {"labels": labels}, "spec": pod},
         },
+    })
+}
+
+fn container(install: &Install, shape: &Shape, mounts: Vec<Json>) -> Json {
+    let [memory, most_memory] = shape.memory;
+    let limit = install.memory_limit.as_deref().unwrap_or(most_memory);
+    let port = |(name, port): &(&str, u16)| json!({"name": name, "containerPort": port});
+    json!({
+        "name": shape.container,
+        "image": install.image,
+        "args": [shape.command],
+        "env": environment(install),
+        "securityContext": {
+            "allowPrivilegeEscalation": false,
+            "readOnlyRootFilesystem": true,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "ports": ports(install).iter().map(port).collect::<Vec<Json>>(),
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "metrics"}, "initialDelaySeconds": 30, "periodSeconds": 30},
+        // A process that waits for the lease is as ready as the holder.
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "metrics"}, "periodSeconds": 10},
+        "resources": {
+            "requests": {"cpu": shape.cpu, "memory": memory},
+            "limits": {"memory": limit},
+        },
+        "volumeMounts": mounts,
     })
 }
 

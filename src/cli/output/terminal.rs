@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use super::ui::Ui;
-use berth_base::progress::{Progress, Stage};
+use berth_base::progress::{Progress, WorkStage};
 
 /// Shorter work shows no progress line.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -21,7 +21,7 @@ const MOMENT: Duration = Duration::from_millis(100);
 /// A progress line, and the thread that updates it. Dropping it removes the line.
 #[derive(Debug)]
 pub(crate) struct Bar {
-    line: Line,
+    line: ProgressLine,
     end: Option<Sender<()>>,
     drawing: Option<JoinHandle<()>>,
 }
@@ -29,7 +29,7 @@ pub(crate) struct Bar {
 impl Bar {
     /// Shows a line on the standard error. Without a thread, there is no line.
     pub fn start(progress: Progress) -> Bar {
-        let line = Line::new(ProgressDrawTarget::hidden());
+        let line = ProgressLine::new(ProgressDrawTarget::hidden());
         let shown = line.clone();
         let (end, ended) = mpsc::channel();
         let thread = std::thread::Builder::new().name("progress".into());
@@ -53,7 +53,7 @@ impl Drop for Bar {
     }
 }
 
-fn draw(mut line: Line, progress: &Progress, ended: &Receiver<()>) {
+fn draw(mut line: ProgressLine, progress: &Progress, ended: &Receiver<()>) {
     let begun = Instant::now();
     let mut hidden = true;
     while ended.recv_timeout(MOMENT) == Err(RecvTimeoutError::Timeout) {
@@ -67,19 +67,19 @@ fn draw(mut line: Line, progress: &Progress, ended: &Receiver<()>) {
 
 /// The line itself.
 #[derive(Clone, Debug)]
-struct Line {
+struct ProgressLine {
     bar: ProgressBar,
     /// The number of the shown stage.
     number: u64,
 }
 
-impl Line {
-    fn new(target: ProgressDrawTarget) -> Line {
-        Line { bar: ProgressBar::with_draw_target(None, target), number: 0 }
+impl ProgressLine {
+    fn new(target: ProgressDrawTarget) -> ProgressLine {
+        ProgressLine { bar: ProgressBar::with_draw_target(None, target), number: 0 }
     }
 
     /// Updates the line to the present stage.
-    fn show(&mut self, stage: Stage) {
+    fn show(&mut self, stage: WorkStage) {
         if stage.number == 0 {
             return;
         }
@@ -98,7 +98,7 @@ impl Line {
 }
 
 /// Returns the style of a stage: amount, rate and remaining time if the total is known, else only the amount.
-fn style(stage: Stage) -> ProgressStyle {
+fn style(stage: WorkStage) -> ProgressStyle {
     let template = match stage.total {
         Some(_) => "{name} [{bar:16}] {counts}",
         None => "{spinner} {name}{counts}",
@@ -216,18 +216,18 @@ mod tests {
         }
     }
 
-    fn line() -> (Line, Screen) {
+    fn line() -> (ProgressLine, Screen) {
         let screen = Screen::default();
-        (Line::new(ProgressDrawTarget::term_like(Box::new(screen.clone()))), screen)
+        (ProgressLine::new(ProgressDrawTarget::term_like(Box::new(screen.clone()))), screen)
     }
 
     #[test]
     fn a_known_end_shows_how_much_how_fast_and_how_long() {
         let (mut line, screen) = line();
-        line.show(Stage { name: "proving commits", number: 1, done: 0, total: Some(2_000) });
+        line.show(WorkStage { name: "proving commits", number: 1, done: 0, total: Some(2_000) });
         let text = screen.text();
         assert!(text.starts_with("proving commits [") && text.ends_with("] 0/2,000"), "{text}");
-        line.show(Stage { name: "proving commits", number: 1, done: 1_500, total: Some(2_000) });
+        line.show(WorkStage { name: "proving commits", number: 1, done: 1_500, total: Some(2_000) });
         let text = screen.text();
         assert!(text.contains("=>") && text.contains("1,500/2,000, "), "{text}");
         assert!(text.contains("/s, ") && text.ends_with(" left"), "{text}");
@@ -236,18 +236,18 @@ mod tests {
     #[test]
     fn an_unknown_end_shows_what_is_done_and_a_new_stage_begins_anew() {
         let (mut line, screen) = line();
-        line.show(Stage { name: "rendering objects", number: 1, done: 1_234, total: None });
+        line.show(WorkStage { name: "rendering objects", number: 1, done: 1_234, total: None });
         assert!(screen.text().contains("rendering objects: 1,234, "), "{}", screen.text());
-        line.show(Stage { name: "fetching", number: 2, done: 0, total: None });
+        line.show(WorkStage { name: "fetching", number: 2, done: 0, total: None });
         assert!(screen.text().ends_with("fetching, 0s"), "{}", screen.text());
     }
 
     #[test]
     fn what_is_printed_meets_no_line_and_the_end_leaves_none() {
         let (mut line, screen) = line();
-        line.show(Stage::default());
+        line.show(WorkStage::default());
         assert_eq!(screen.text(), "");
-        line.show(Stage { name: "fetching", number: 1, done: 0, total: None });
+        line.show(WorkStage { name: "fetching", number: 1, done: 0, total: None });
         assert_ne!(screen.text(), "");
         assert_eq!(line.bar.suspend(|| screen.text()), "");
         assert_ne!(screen.text(), "");

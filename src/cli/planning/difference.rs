@@ -12,11 +12,11 @@ use crate::output::results::as_text_or_null;
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::CommandError;
 use berth_base::model::cluster::Cluster;
-use berth_base::model::placement::Source;
+use berth_base::model::placement::{Follow, Source};
 use berth_base::model::{Decision, Fleet, Key, Shared, Template};
 use berth_base::text::counted;
 use berth_engine::gate::{HeldRecord, messages::ALLOW_DELETE};
-use berth_git::protocol::trailers::HELD;
+use berth_git::shared_refs::trailers::HELD;
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::current_state::{self, Place};
 use berth_hub::inputs::{PassInputs, Search};
@@ -170,6 +170,26 @@ impl Published {
     }
 }
 
+/// Describes the edit of a placement.
+fn placement_edit(key: &Key, [before, after]: [&Fleet; 2]) -> Option<String> {
+    match (before.placements.get(key), after.placements.get(key)) {
+        (Some(was), None) => Some(format!("{key} is no longer described; it was in {}", was.origin.file)),
+        (None, Some(is)) => Some(format!("{key} is new in {}", is.origin.file)),
+        (Some(was), Some(is)) => {
+            let names = |follow: &Follow| -> Vec<String> {
+                follow.placements.iter().map(|one| one.describe()).collect()
+            };
+            let is_same = match (&was.source, &is.source) {
+                (Source::Own(was), Source::Own(now)) => was.text == now.text,
+                (Source::Follows(was), Source::Follows(now)) => names(was) == names(now),
+                _ => false,
+            };
+            (!is_same).then(|| format!("{key} was edited in {}", is.origin))
+        }
+        (None, None) => None,
+    }
+}
+
 /// Returns the edit that changed the cluster's part, as far as both sources show it. `picked` are the clusters that
 /// the placement picked before or picks now.
 pub(crate) fn cause(
@@ -178,22 +198,7 @@ pub(crate) fn cause(
     [before, after]: [&Fleet; 2],
     picked: &BTreeSet<String>,
 ) -> String {
-    let edited = |key: &Key| match (before.placements.get(key), after.placements.get(key)) {
-        (Some(was), None) => Some(format!("{key} is no longer described; it was in {}", was.origin.file)),
-        (None, Some(is)) => Some(format!("{key} is new in {}", is.origin.file)),
-        (Some(was), Some(is)) => match (&was.source, &is.source) {
-            (Source::Own(was), Source::Own(now)) if was.text == now.text => None,
-            (Source::Own(_), Source::Own(_)) => Some(format!("{key} was edited in {}", is.origin)),
-            (Source::Follows(was), Source::Follows(now)) => {
-                let names = |follow: &berth_base::model::placement::Follow| -> Vec<String> {
-                    follow.placements.iter().map(|one| one.describe()).collect()
-                };
-                (names(was) != names(now)).then(|| format!("{key} was edited in {}", is.origin))
-            }
-            _ => Some(format!("{key} was edited in {}", is.origin)),
-        },
-        (None, None) => None,
-    };
+    let edited = |key: &Key| placement_edit(key, [before, after]);
     let mut causes: Vec<String> = edited(key).into_iter().collect();
     let edits_of =
         |cluster: &str, name: &str| match (before.clusters.get(cluster), after.clusters.get(cluster)) {

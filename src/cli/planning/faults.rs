@@ -19,14 +19,14 @@ use berth_git::{CommitId, Repo};
 use berth_hub::inputs::{BuildCache, PassInputs, Reports, SourceCommit, UnpublishedContents};
 
 /// An error without its line.
-type Fault = (Option<Arc<str>>, Option<ObjectNames>, String);
+type FaultKey = (Option<Arc<str>>, Option<ObjectNames>, String);
 
 /// Kind with group, namespace, name.
 type ObjectNames = (String, String, String, String);
 
 /// The number of occurrences of each error.
 #[derive(Debug)]
-pub struct Faults(BTreeMap<Fault, usize>);
+pub struct Faults(BTreeMap<FaultKey, usize>);
 
 impl Faults {
     pub fn of<'f>(found: &Diagnostics, files: impl Iterator<Item = &'f (Arc<str>, Objects)>) -> Faults {
@@ -60,7 +60,7 @@ fn by_path<'f>(files: impl Iterator<Item = &'f (Arc<str>, Objects)>) -> BTreeMap
     files.map(|(path, objects)| (&**path, objects)).collect()
 }
 
-fn fault(one: &Diagnostic, files: &BTreeMap<&str, &Objects>) -> Fault {
+fn fault(one: &Diagnostic, files: &BTreeMap<&str, &Objects>) -> FaultKey {
     let file = one.at.as_ref().map(|at| at.file.clone());
     let object = one.at.as_ref().and_then(|at| {
         // The last document that begins before the error, among those that contain its line.

@@ -74,7 +74,7 @@ pub(crate) struct Revisions<'a> {
 }
 
 /// The change to plan, and its base.
-pub(crate) struct Asked {
+pub(crate) struct PlanRequest {
     pub located: LocatedState,
     /// The revision whose state precedes the change, instead of the current state.
     pub base: Option<Revision>,
@@ -91,14 +91,36 @@ impl StepArgs {
     }
 }
 
-impl Asked {
+impl PlanRequest {
+    /// Returns the diagnostics of the step and of the change. Held workloads have their own part of the plan.
+    fn diagnostics(
+        &self,
+        repo: &Repo,
+        step: &NextCommit,
+        wanted: &Plan,
+    ) -> Result<Diagnostics, CommandError> {
+        let mut diagnostics = step.diagnostics.clone();
+        let held: Vec<Diagnostic> = step.held.iter().map(Held::diagnostic).collect();
+        diagnostics.retain(|one| !held.contains(one));
+        diagnostics.extend(self.change.notes());
+        if self.change.head.name == "HEAD" {
+            diagnostics.extend(uncommitted(repo)?);
+        }
+        diagnostics.extend(refused_by_hubs(repo, self.since(), step.inputs.tree())?);
+        let workloads = &step.built.fleet.workloads;
+        let touched =
+            wanted.workloads.keys().filter_map(|key| workloads.get(key)).map(|workload| &**workload);
+        diagnostics.extend(misspelt_fields(touched, step.inputs.tree()));
+        Ok(diagnostics)
+    }
+
     /// Merges the change. If the merge has conflicts, calls `on_conflicts` with the files.
     pub fn gather(
         located: LocatedState,
         revisions: Revisions<'_>,
         repo: &Repo,
         on_conflicts: impl Fn(&[String]),
-    ) -> Result<Asked, CommandError> {
+    ) -> Result<PlanRequest, CommandError> {
         let Revisions { base, head, source, is_merged } = revisions;
         if located.current.as_ref().is_some_and(|current| current.commit == head.commit) {
             let name = current_state::short(&located.refs.rendered).to_owned();
@@ -117,7 +139,7 @@ impl Asked {
             }
         };
         let subject = repo.commit(change.head.commit)?.subject().to_owned();
-        Ok(Asked { located, base, change, subject })
+        Ok(PlanRequest { located, base, change, subject })
     }
 
     pub fn rehearse(
@@ -224,26 +246,14 @@ impl Planned {
     pub fn of(
         args: &StepArgs,
         repo: &Repo,
-        asked: &Asked,
+        asked: &PlanRequest,
         rehearsed: Rehearsed,
         ui: &Ui,
     ) -> Result<Planned, CommandError> {
         let Rehearsed { mut step, refusals } = rehearsed;
-        let mut diagnostics = step.diagnostics.clone();
-        // Held workloads have their own part of the plan.
-        let held: Vec<Diagnostic> = step.held.iter().map(Held::diagnostic).collect();
-        diagnostics.retain(|one| !held.contains(one));
-        diagnostics.extend(asked.change.notes());
-        if asked.change.head.name == "HEAD" {
-            diagnostics.extend(uncommitted(repo)?);
-        }
-        diagnostics.extend(refused_by_hubs(repo, asked.since(), step.inputs.tree())?);
         let end = step.built.end();
         let wanted = plan(&step.inputs.current, &end);
-        let workloads = &step.built.fleet.workloads;
-        let touched =
-            wanted.workloads.keys().filter_map(|key| workloads.get(key)).map(|workload| &**workload);
-        diagnostics.extend(misspelt_fields(touched, step.inputs.tree()));
+        let mut diagnostics = asked.diagnostics(repo, &step, &wanted)?;
         let mut refused: Vec<CommandError> = refusals.into_iter().map(CommandError::from).collect();
         let judged = asked.judge(args, repo, ui)?;
         let is_untrusted = judged.is_err();

@@ -51,7 +51,7 @@ pub(crate) struct Since {
 #[derive(Debug)]
 struct ClusterChange {
     name: String,
-    what: What,
+    what: ChangeKind,
     /// The reasons for picking the cluster or not.
     then: String,
     now: String,
@@ -60,7 +60,7 @@ struct ClusterChange {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum What {
+enum ChangeKind {
     Lost,
     Gained,
     Replicas(Option<i64>, Option<i64>),
@@ -111,17 +111,17 @@ impl Then {
         let replicas = |decision: Option<&Decision>, name: &str| decision?.pick(name)?.replicas;
         let change = |name: &String| {
             let what = match (before.contains(name), after.contains(name)) {
-                (true, false) => What::Lost,
-                (false, true) => What::Gained,
+                (true, false) => ChangeKind::Lost,
+                (false, true) => ChangeKind::Gained,
                 _ => {
                     let (before, after) = (replicas(then, name), replicas(now, name));
-                    (before != after).then_some(What::Replicas(before, after))?
+                    (before != after).then_some(ChangeKind::Replicas(before, after))?
                 }
             };
             let fleets = [&*self.fleet, fleet];
             let of_template = match what {
-                What::Replicas(..) => template_edit(key, fleets[0], fleets[1]),
-                What::Lost | What::Gained => None,
+                ChangeKind::Replicas(..) => template_edit(key, fleets[0], fleets[1]),
+                ChangeKind::Lost | ChangeKind::Gained => None,
             };
             Some(ClusterChange {
                 what,
@@ -183,16 +183,16 @@ impl Since {
         if self.clusters.is_empty() {
             text.push_str("  the same clusters\n");
         }
-        let mut grouped: BTreeMap<(What, &str, &str, &str), Vec<&str>> = BTreeMap::new();
+        let mut grouped: BTreeMap<(ChangeKind, &str, &str, &str), Vec<&str>> = BTreeMap::new();
         for one in &self.clusters {
             grouped.entry((one.what, &one.then, &one.now, &one.cause)).or_default().push(&one.name);
         }
         for ((what, then, now, cause), clusters) in grouped {
             let names = some_of(&clusters, NAMES);
             let line = match what {
-                What::Lost => ui.tint(&format!("  - {names}"), Tone::Bad),
-                What::Gained => ui.tint(&format!("  + {names}"), Tone::Good),
-                What::Replicas(before, after) => {
+                ChangeKind::Lost => ui.tint(&format!("  - {names}"), Tone::Bad),
+                ChangeKind::Gained => ui.tint(&format!("  + {names}"), Tone::Good),
+                ChangeKind::Replicas(before, after) => {
                     let number = |number: Option<i64>| number.map_or("none".to_owned(), |it| it.to_string());
                     ui.tint(
                         &format!("  ~ {names}: {} → {} replicas", number(before), number(after)),
@@ -251,9 +251,9 @@ impl Serialize for Since {
 impl<'a> ClusterChangeForm<'a> {
     fn of(one: &'a ClusterChange) -> ClusterChangeForm<'a> {
         let (change, replicas) = match one.what {
-            What::Lost => ("removed", None),
-            What::Gained => ("added", None),
-            What::Replicas(then, now) => ("replicas", Some(ReplicasChange { then, now })),
+            ChangeKind::Lost => ("removed", None),
+            ChangeKind::Gained => ("added", None),
+            ChangeKind::Replicas(then, now) => ("replicas", Some(ReplicasChange { then, now })),
         };
         let ClusterChange { name, what: _, then, now, cause } = one;
         ClusterChangeForm { name, change, replicas, then, now, cause }

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::fields::{ANY, Field};
+use super::field_discovery::{ANY, Field};
 use berth_base::yaml::Form;
 use berth_engine::dialects::ReadKind;
 
@@ -72,6 +72,31 @@ fn of_field(kind: &str, field: &Field, path: &str, may_be_null: bool) -> Map<Str
     schema
 }
 
+fn of_mapping(kind: &str, field: &Field, path: &str, schema: &mut Map<String, Json>) {
+    let mut set = |key: &str, value: Json| drop(schema.insert(key.to_owned(), value));
+    // Null counts as absent, but a field whose name is data must not be absent.
+    let inner = |name: &str, inner: &Field| {
+        let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
+        let may_be_absent = !inner.required && !field.refuses_nulls && name != ANY;
+        of_field(kind, inner, &path, inner.nullable || may_be_absent)
+    };
+    let named = field.fields.iter().filter(|(name, _)| *name != ANY);
+    let properties: Map<_, _> =
+        named.clone().map(|(name, one)| (name.clone(), inner(name, one).into())).collect();
+    let required: Vec<&String> = named.filter(|(_, one)| one.required).map(|(name, _)| name).collect();
+    if !properties.is_empty() {
+        set("properties", properties.into());
+    }
+    if !required.is_empty() {
+        set("required", json!(required));
+    }
+    match field.fields.get(ANY) {
+        Some(any) => set("additionalProperties", inner(ANY, any).into()),
+        None if field.closed => set("additionalProperties", false.into()),
+        None => {}
+    }
+}
+
 /// Adds the requirements of a form, and returns the types of its values.
 fn of_form(
     kind: &str,
@@ -111,28 +136,7 @@ fn of_form(
             vec!["array"]
         }
         Form::Mapping => {
-            // Null counts as absent, but a field whose name is data must not be absent.
-            let inner = |name: &str, inner: &Field| {
-                let path = if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
-                let may_be_absent = !inner.required && !field.refuses_nulls && name != ANY;
-                of_field(kind, inner, &path, inner.nullable || may_be_absent)
-            };
-            let named = field.fields.iter().filter(|(name, _)| *name != ANY);
-            let properties: Map<_, _> =
-                named.clone().map(|(name, one)| (name.clone(), inner(name, one).into())).collect();
-            let required: Vec<&String> =
-                named.filter(|(_, one)| one.required).map(|(name, _)| name).collect();
-            if !properties.is_empty() {
-                set("properties", properties.into());
-            }
-            if !required.is_empty() {
-                set("required", json!(required));
-            }
-            match field.fields.get(ANY) {
-                Some(any) => set("additionalProperties", inner(ANY, any).into()),
-                None if field.closed => set("additionalProperties", false.into()),
-                None => {}
-            }
+            of_mapping(kind, field, path, schema);
             vec!["object"]
         }
     }
@@ -140,7 +144,7 @@ fn of_form(
 
 /// A line of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct DescriptionLine {
     /// The kinds to which it applies; `*` for all.
     kinds: &'static str,
     /// The end of the path.
@@ -149,21 +153,21 @@ pub struct Line {
 }
 
 /// Returns all lines.
-pub(super) fn lines() -> Vec<Line> {
+pub(super) fn lines() -> Vec<DescriptionLine> {
     let mut kinds = "*";
     let mut all = Vec::new();
     for line in include_str!("descriptions.txt").lines() {
         if let Some(heading) = line.strip_prefix("# ") {
             kinds = heading;
         } else if let Some((path, text)) = line.split_once(": ") {
-            all.push(Line { kinds, path, text });
+            all.push(DescriptionLine { kinds, path, text });
         }
     }
     all
 }
 
 /// Returns the line for a field.
-pub(super) fn line<'l>(lines: &'l [Line], kind: &str, path: &str) -> Option<&'l Line> {
+pub(super) fn line<'l>(lines: &'l [DescriptionLine], kind: &str, path: &str) -> Option<&'l DescriptionLine> {
     let fitting = lines.iter().filter(|line| line.is_for(kind) && line.fits(path));
     fitting.max_by_key(|line| (line.path.len(), line.kinds != "*"))
 }
@@ -172,7 +176,7 @@ pub(super) fn description(kind: &str, path: &str) -> Option<&'static str> {
     line(&lines(), kind, path).map(|line| line.text)
 }
 
-impl Line {
+impl DescriptionLine {
     fn is_for(&self, kind: &str) -> bool {
         self.kinds.split(' ').any(|name| match name.strip_suffix('*') {
             Some(start) => kind.starts_with(start),

@@ -1,13 +1,13 @@
 //! The JSON Schemas of the kinds that berth reads, for editors.
 //!
-//! No field is listed here. Each kind's reader reads samples, and its questions ([`berth_base::yaml::asked`]) show
+//! No field is listed here. Each kind's reader reads samples, and its questions ([`berth_base::yaml::questions`]) show
 //! the fields and their requirements. So a new field of a reader is also in the schema, and a removed one is not.
 //! Only the descriptions are written by hand, and a test checks that each field has one.
 //!
 //! The kinds are those that users write, with their readers: those of a fleet repository, and those of a member's
 //! files.
 
-mod fields;
+mod field_discovery;
 mod json_schema;
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::Key;
 use berth_base::model::object::version_of;
-use berth_base::yaml::{Asked, Node, Scope};
+use berth_base::yaml::{Node, Questions, Scope};
 use berth_engine::dialects::{DIALECTS, Dialect, Input, Lowered, ParsedDocument, ReadKind, ReadingContexts};
 use berth_engine::load;
 use berth_member::sync::health::custom;
@@ -31,7 +31,7 @@ pub const ALL: &str = "all.json";
 impl Kind {
     /// Returns the kind's JSON Schema.
     pub fn schema(&self) -> Json {
-        json_schema::of_kind(&self.kind, &fields::fields(self))
+        json_schema::of_kind(&self.kind, &field_discovery::fields(self))
     }
 
     /// Returns the file of its schema: `cluster.open-cluster-management.io/Placement.json`.
@@ -46,12 +46,12 @@ pub fn all(kinds: &[Kind]) -> Json {
 }
 
 /// Reads a single document.
-type Read = Box<dyn Fn(Option<Arc<Asked>>, Node) -> Diagnostics + Send + Sync>;
+type ReadDocument = Box<dyn Fn(Option<Arc<Questions>>, Node) -> Diagnostics + Send + Sync>;
 
 /// A kind with its reader.
 pub struct Kind {
     pub kind: ReadKind,
-    pub read: Read,
+    pub read: ReadDocument,
 }
 
 impl std::fmt::Debug for Kind {
@@ -73,7 +73,7 @@ pub fn kinds() -> Vec<Kind> {
 }
 
 fn of_dialect(dialect: &'static Dialect, kind: ReadKind) -> Kind {
-    let read = move |asked: Option<Arc<Asked>>, root: Node| {
+    let read = move |asked: Option<Arc<Questions>>, root: Node| {
         let text = |node: Option<&Node>| node.and_then(Node::as_str).unwrap_or_default().to_owned();
         let metadata = |key: &str| text(root.get("metadata").and_then(|metadata| metadata.get(key)));
         let key = Key::new(kind.group, kind.kind, &metadata("namespace"), &metadata("name"));
@@ -97,7 +97,7 @@ fn of_dialect(dialect: &'static Dialect, kind: ReadKind) -> Kind {
 }
 
 fn of_member(kind: &'static str, check: fn(&Scope, &Node)) -> Kind {
-    let read = move |asked: Option<Arc<Asked>>, root: Node| {
+    let read = move |asked: Option<Arc<Questions>>, root: Node| {
         let scope = Scope::new("sample.yaml".into(), Severity::Error).asking(asked);
         check(&scope, &root);
         scope.into_diagnostics()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::facts::{is_cluster, is_set, object_role};
 use super::rule::{Rules, What};
-use super::{FOLDER, Facts, KIND, OWN_GROUP, World, cluster_rights, roles};
+use super::{FOLDER, Facts, KIND, OWN_GROUP, World, cluster_set_rights, roles};
 use crate::dialects::{AccessRole, Document};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Key;
@@ -13,7 +13,7 @@ use berth_base::yaml::Mark;
 
 /// The verdict of the rules on a commit's documents.
 #[derive(Clone, Debug, Default)]
-pub struct Judged {
+pub struct DocumentVerdicts {
     /// Indexes of the refused documents.
     pub refused: BTreeSet<usize>,
     pub found: Vec<Diagnostic>,
@@ -25,8 +25,8 @@ pub struct Judged {
 
 impl World {
     /// Judges documents by the rules. A document's verdict never depends on a refused document.
-    pub fn judge(&self, documents: &[&Document]) -> Judged {
-        let mut judged = Judged::default();
+    pub fn judge(&self, documents: &[&Document]) -> DocumentVerdicts {
+        let mut judged = DocumentVerdicts::default();
         if self.is_free() {
             return judged;
         }
@@ -36,7 +36,7 @@ impl World {
         // Sets are judged first: their members determine the rights on clusters.
         for (index, document) in &others {
             let lacks = |rules: &Rules| lacks(rules, document);
-            self.tell(&mut judged, *index, document, &lacks);
+            self.report(&mut judged, *index, document, &lacks);
         }
         let (refused_sets, sets): (Vec<_>, Vec<_>) = others
             .iter()
@@ -53,14 +53,15 @@ impl World {
         }
         let all = Facts::of(clusters.iter().map(|(_, document)| *document), dialects);
         for (index, document) in &clusters {
-            let case = cluster_rights::Case { document, before: &self.before, now: &now, all: &all };
-            self.tell(&mut judged, *index, document, &|rules: &Rules| case.lacks(rules));
+            let case =
+                cluster_set_rights::ClusterCase { document, before: &self.before, now: &now, all: &all };
+            self.report(&mut judged, *index, document, &|rules: &Rules| case.lacks(rules));
         }
         let counting = documents.iter().enumerate().filter(|(index, _)| !judged.refused.contains(index));
         let by_labels = std::mem::take(&mut now.by_labels);
         judged.facts = Facts::of(counting.map(|(_, document)| *document), dialects);
         judged.facts.by_labels = by_labels;
-        self.tell_gone(&mut judged, documents);
+        self.check_removed(&mut judged, documents);
         judged
     }
 
@@ -73,8 +74,13 @@ impl World {
         let lacking = match is_cluster(dialects, &document.key) {
             true => {
                 let all = Facts::of([document].into_iter(), dialects);
-                cluster_rights::Case { document, before: &self.before, now: &self.before, all: &all }
-                    .lacks(&self.rules)
+                cluster_set_rights::ClusterCase {
+                    document,
+                    before: &self.before,
+                    now: &self.before,
+                    all: &all,
+                }
+                .lacks(&self.rules)
             }
             false => lacks(&self.rules, document),
         };
@@ -82,7 +88,7 @@ impl World {
     }
 
     /// Judges the removal of clusters and sets: their folder must have had the right to remove them.
-    fn tell_gone(&self, judged: &mut Judged, documents: &[&Document]) {
+    fn check_removed(&self, judged: &mut DocumentVerdicts, documents: &[&Document]) {
         let there: BTreeSet<&Key> = documents.iter().map(|document| &document.key).collect();
         let dialects = self.rules.dialects;
         for (key, path) in self.before.kept_apart(dialects).filter(|(key, _)| !there.contains(key)) {
@@ -93,7 +99,7 @@ impl World {
                     let needs = format!("clusterSets: {{admin: [{name}]}}");
                     MissingRight::new(format!("delete the cluster set `{name}`"), needs)
                 }),
-                false => cluster_rights::lacks_to_go(&self.before, rules, path, name, is_described_still),
+                false => cluster_set_rights::lacks_to_go(&self.before, rules, path, name, is_described_still),
             };
             let Some(words) = lacks(&self.rules) else { continue };
             let at = Pos::file(path.clone());
@@ -103,9 +109,9 @@ impl World {
         }
     }
 
-    fn tell(
+    fn report(
         &self,
-        judged: &mut Judged,
+        judged: &mut DocumentVerdicts,
         index: usize,
         document: &Document,
         lacks: &dyn Fn(&Rules) -> Vec<Lack>,

@@ -21,7 +21,7 @@ const GLOBAL_SET: &str = "global";
 
 /// A document that describes a cluster.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct ClusterDocument {
     pub(super) key: Key,
     pub(super) labels: Labels,
     pub(super) root: Packed,
@@ -30,7 +30,7 @@ pub(super) struct Seen {
 /// A commit's clusters and sets.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    pub(super) clusters: BTreeMap<String, Vec<Seen>>,
+    pub(super) clusters: BTreeMap<String, Vec<ClusterDocument>>,
     /// Sets that select clusters by their labels.
     pub(super) by_labels: BTreeMap<String, Selector>,
     /// The file of each object.
@@ -97,7 +97,7 @@ pub(super) fn set_of(labels: &Labels) -> Option<String> {
     labels.get(SET_LABEL).filter(|set| !set.is_empty()).cloned()
 }
 
-pub(super) fn seen(document: &Document, dialects: Dialects) -> Seen {
+pub(super) fn seen(document: &Document, dialects: Dialects) -> ClusterDocument {
     let ParsedDocument { key, root, .. } = &**document;
     let mut labels = labels(document);
     let mut kinds =
@@ -105,7 +105,7 @@ pub(super) fn seen(document: &Document, dialects: Dialects) -> Seen {
     if kinds.any(|kind| kind.in_default_set) && set_of(&labels).is_none() {
         labels.insert(SET_LABEL.to_owned(), DEFAULT_SET.to_owned());
     }
-    Seen { key: key.clone(), labels, root: root.clone() }
+    ClusterDocument { key: key.clone(), labels, root: root.clone() }
 }
 
 fn labels(document: &Document) -> Labels {

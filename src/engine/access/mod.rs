@@ -1,24 +1,24 @@
 //! Access rules of a fleet repository: the rights of each folder, taken from the earlier commit.
 //!
 //! Rules and facts come from the documents of one commit and judge the documents of the next: [`World`] holds
-//! both. [`World::judge`] refuses single documents before they are lowered; [`whole_fleet`] checks selected
+//! both. [`World::judge`] refuses single documents before they are lowered; [`fleet_rights`] checks selected
 //! objects and clusters afterwards. Without any rule, everything is allowed.
 
-mod cluster_rights;
+mod cluster_set_rights;
 mod document_rights;
 mod facts;
+pub(crate) mod fleet_rights;
 mod patterns;
 mod roles;
 mod rule;
 #[cfg(test)]
 mod tests;
-pub(crate) mod whole_fleet;
 
 use crate::dialects::{Dialects, Document};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::yaml::Scope;
 
-pub use document_rights::{Judged, MissingRight};
+pub use document_rights::{DocumentVerdicts, MissingRight};
 pub use facts::Facts;
 pub use roles::{Roles, is_role, misplaced};
 pub use rule::{Grants, Rule, Rules, Subject, What, read_rule};

@@ -1,9 +1,8 @@
-//! Access rules: the rights of each folder. Rules only grant, and grants add up.
+//! Access rules: the rights of each folder, read from `AccessRule` documents.
 //!
-//! A path has the grants of every rule for a folder above it. A single rule must allow an object as a whole:
-//! the namespace of one rule and the kind of another do not combine.
-//!
-//! An `AccessRule` document → a rule. A faulty rule is reported, and grants nothing.
+//! Rules only grant, and grants add up: a path has the grants of every rule for a folder above it. A single rule
+//! must allow an object as a whole: the namespace of one rule and the kind of another do not combine. A faulty
+//! rule is reported, and grants nothing.
 
 use super::patterns::{Folder, Kinds, Names};
 use crate::dialects::Dialects;

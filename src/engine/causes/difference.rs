@@ -12,7 +12,7 @@ const MOST_COMPARISONS: usize = 1_000_000;
 
 /// A step from a value to one within it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     Field(String),
     /// An item of a list, by its name or else its index.
     Item(String),
@@ -20,8 +20,8 @@ pub(super) enum Step {
 
 /// One field that differs.
 #[derive(Debug)]
-pub(super) struct Change<'n> {
-    pub path: Vec<Step>,
+pub(super) struct NodeChange<'n> {
+    pub path: Vec<PathStep>,
     /// The place in the new value, or in the old one if the field was removed.
     pub at: Mark,
     /// `None` on both sides if only the order of fields changed.
@@ -92,19 +92,23 @@ impl Fields {
 }
 
 /// Compares two values. Differences are numbered from `first` on.
-pub(super) fn compare<'n>(before: &'n Node, after: &'n Node, first: usize) -> (Difference, Vec<Change<'n>>) {
-    let mut comparison = Comparison { first, path: Vec::new(), changes: Vec::new() };
+pub(super) fn compare<'n>(
+    before: &'n Node,
+    after: &'n Node,
+    first: usize,
+) -> (Difference, Vec<NodeChange<'n>>) {
+    let mut comparison = ValueComparison { first, path: Vec::new(), changes: Vec::new() };
     let difference = comparison.values(before, after, after.at);
     (difference, comparison.changes)
 }
 
-struct Comparison<'n> {
+struct ValueComparison<'n> {
     first: usize,
-    path: Vec<Step>,
-    changes: Vec<Change<'n>>,
+    path: Vec<PathStep>,
+    changes: Vec<NodeChange<'n>>,
 }
 
-impl<'n> Comparison<'n> {
+impl<'n> ValueComparison<'n> {
     fn values(&mut self, before: &'n Node, after: &'n Node, at: Mark) -> Difference {
         match (&before.value, &after.value) {
             _ if is_same(before, after) => Difference::Same(after.clone()),
@@ -119,11 +123,11 @@ impl<'n> Comparison<'n> {
 
     fn changed(&mut self, before: Option<&'n Node>, after: Option<&'n Node>, at: Mark) -> Difference {
         let number = self.first + self.changes.len();
-        self.changes.push(Change { path: self.path.clone(), at, before, after });
+        self.changes.push(NodeChange { path: self.path.clone(), at, before, after });
         Difference::Changed { before: before.cloned(), after: after.cloned(), number }
     }
 
-    fn within(&mut self, step: Step, compare: impl FnOnce(&mut Self) -> Difference) -> Difference {
+    fn within(&mut self, step: PathStep, compare: impl FnOnce(&mut Self) -> Difference) -> Difference {
         self.path.push(step);
         let difference = compare(self);
         self.path.pop();
@@ -138,15 +142,16 @@ impl<'n> Comparison<'n> {
         let find = |entries: &'n [Entry], key: &str| entries.iter().find(|entry| entry.key == key);
         let mut fields = Vec::new();
         for key in &orders[1] {
-            let difference =
-                self.within(Step::Field((*key).to_owned()), |inner| match (find(old, key), find(new, key)) {
+            let difference = self.within(PathStep::Field((*key).to_owned()), |inner| {
+                match (find(old, key), find(new, key)) {
                     (Some(before), Some(after)) => inner.values(&before.value, &after.value, after.at),
                     (None, Some(after)) => inner.changed(None, Some(&after.value), after.at),
                     (before, None) => {
                         let at = before.map_or(at, |before| before.at);
                         inner.changed(before.map(|before| &before.value), None, at)
                     }
-                });
+                }
+            });
             fields.push(((*key).to_owned(), difference));
         }
         let common = |keys: &[&'n str], others: &[&str]| -> Vec<&'n str> {
@@ -155,7 +160,7 @@ impl<'n> Comparison<'n> {
         let is_reordered = common(&before, &after) != common(&after, &before);
         let order = is_reordered.then(|| self.first + self.changes.len());
         if is_reordered {
-            self.changes.push(Change { path: self.path.clone(), at, before: None, after: None });
+            self.changes.push(NodeChange { path: self.path.clone(), at, before: None, after: None });
         }
         // One order fits both if the common fields keep their relative order.
         let places = |order: &[&str]| {
@@ -169,7 +174,7 @@ impl<'n> Comparison<'n> {
         let mut place = 0;
         let items = pairs.iter().map(|(before, after)| {
             let Some(item) = after.or(*before) else { return Difference::List(Vec::new()) };
-            let step = Step::Item(name_of(item).map_or_else(|| place.to_string(), str::to_owned));
+            let step = PathStep::Item(name_of(item).map_or_else(|| place.to_string(), str::to_owned));
             place += usize::from(after.is_some());
             self.within(step, |inner| match (*before, *after) {
                 (Some(before), Some(after)) => inner.values(before, after, after.at),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::Effect;
-use super::tracing::Seen;
+use super::search::Seen;
 use crate::plan::plan;
 use crate::state::State;
 use berth_base::model::{ContentId, Decision, Key, Pick, path};

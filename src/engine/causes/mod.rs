@@ -6,9 +6,9 @@
 mod difference;
 mod edits;
 mod effects;
-mod inquiry;
+mod search;
 mod taking_back;
-mod tracing;
+mod trials;
 pub mod words;
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 pub use edits::Edits;
 pub use effects::Effects;
-pub use tracing::{Seen, Traced, Trials, trace};
+pub use search::{Seen, Traced, Trials, trace};
 
 use crate::plan::ClusterChange;
 use berth_base::diag::Pos;

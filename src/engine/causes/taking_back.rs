@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::edits::{ChangedDocument, ChangedFile, Edits, Spot};
+use super::edits::{ChangedDocument, EditedFile, Edits, Spot};
 use crate::load::append;
 use berth_base::diag::Diagnostic;
 use berth_base::model::Key;
@@ -57,7 +57,7 @@ impl Edits {
 /// Writes a file without some edits of its documents.
 fn written(
     path: &Arc<str>,
-    file: &ChangedFile,
+    file: &EditedFile,
     documents: &[&ChangedDocument],
     taken_back: &BTreeSet<usize>,
 ) -> Option<SourceFile> {

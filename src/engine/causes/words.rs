@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-use super::difference::{Change, Step};
+use super::difference::{NodeChange, PathStep};
 use berth_base::diag::harmless_line;
 use berth_base::model::ClusterStatus;
 use berth_base::text::some_of;
@@ -16,7 +16,7 @@ const LONGEST_VALUE: usize = 120;
 const LONGEST_PATH: usize = 80;
 
 /// Returns the words for a changed field. Its values are hidden if the field may belong to a Secret.
-pub(super) fn of(change: &Change<'_>, is_secret: bool) -> String {
+pub(super) fn of(change: &NodeChange<'_>, is_secret: bool) -> String {
     let (subject, named) = subject(&change.path);
     if change.before.is_none() && change.after.is_none() {
         return format!(
@@ -50,9 +50,9 @@ pub(super) fn of(change: &Change<'_>, is_secret: bool) -> String {
 }
 
 /// Returns the field's usual name, and its own name if the usual one is a common noun.
-fn subject(path: &[Step]) -> (String, Option<String>) {
+fn subject(path: &[PathStep]) -> (String, Option<String>) {
     let field = |place: usize| match path.get(place) {
-        Some(Step::Field(name)) => name.as_str(),
+        Some(PathStep::Field(name)) => name.as_str(),
         _ => "",
     };
     if path.len() == 3 && field(0) == "metadata" {
@@ -63,22 +63,22 @@ fn subject(path: &[Step]) -> (String, Option<String>) {
         }
     }
     match (path.last(), last_list(path)) {
-        (Some(Step::Item(_)), Some("taints")) => ("taint".to_owned(), None),
-        (Some(Step::Item(_)), Some("tolerations")) => ("toleration".to_owned(), None),
+        (Some(PathStep::Item(_)), Some("taints")) => ("taint".to_owned(), None),
+        (Some(PathStep::Item(_)), Some("tolerations")) => ("toleration".to_owned(), None),
         _ => (shortened(path), None),
     }
 }
 
 /// Returns the list whose item a path ends in.
-fn last_list(path: &[Step]) -> Option<&str> {
+fn last_list(path: &[PathStep]) -> Option<&str> {
     match path {
-        [.., Step::Field(list), Step::Item(_)] => Some(list),
+        [.., PathStep::Field(list), PathStep::Item(_)] => Some(list),
         _ => None,
     }
 }
 
 /// Writes a path as text; a long one by its first field and its last ones.
-fn shortened(path: &[Step]) -> String {
+fn shortened(path: &[PathStep]) -> String {
     let is_short = |text: &str| text.chars().count() <= LONGEST_PATH;
     let whole = path_text(path);
     let tails =
@@ -87,18 +87,18 @@ fn shortened(path: &[Step]) -> String {
     cut(&shown.unwrap_or_else(|| path_text(path.last().map_or(&[], std::slice::from_ref))), LONGEST_PATH)
 }
 
-fn path_text(path: &[Step]) -> String {
+fn path_text(path: &[PathStep]) -> String {
     let mut text = String::new();
     for step in path {
         match step {
-            Step::Field(name) if name.contains(['.', '[', ' ']) => text.push_str(&format!("[{name}]")),
-            Step::Field(name) => {
+            PathStep::Field(name) if name.contains(['.', '[', ' ']) => text.push_str(&format!("[{name}]")),
+            PathStep::Field(name) => {
                 if !text.is_empty() {
                     text.push('.');
                 }
                 text.push_str(name);
             }
-            Step::Item(name) => text.push_str(&format!("[{name}]")),
+            PathStep::Item(name) => text.push_str(&format!("[{name}]")),
         }
     }
     text
@@ -184,10 +184,10 @@ fn holds_secret(node: &Node, names: bool) -> bool {
 }
 
 /// Reports whether a field of such a document must be hidden.
-pub(super) fn is_hidden(secrecy: Secrecy, path: &[Step]) -> bool {
+pub(super) fn is_hidden(secrecy: Secrecy, path: &[PathStep]) -> bool {
     let starts = |names: &[&str]| {
         names.len() <= path.len()
-            && names.iter().zip(path).all(|(name, step)| *step == Step::Field((*name).to_owned()))
+            && names.iter().zip(path).all(|(name, step)| *step == PathStep::Field((*name).to_owned()))
     };
     let places = [
         &["metadata", "labels"][..],

@@ -19,14 +19,14 @@ use berth_base::text::counted;
 pub struct FoldedPlan {
     pub sections: Vec<Section>,
     /// Edits that change no cluster now.
-    pub idle: Vec<Cause>,
+    pub idle: Vec<FoldedCause>,
 }
 
 /// The changes that come from the same edits.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Section {
     /// Empty if no cause is known.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<FoldedCause>,
     pub how: Option<How>,
     /// The indices of the causes among all changed inputs.
     pub inputs: BTreeSet<usize>,
@@ -37,7 +37,7 @@ pub struct Section {
 
 /// Equal changes of inputs, with the places of all of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cause {
+pub struct FoldedCause {
     pub words: String,
     pub changes: usize,
     pub places: Vec<Pos>,

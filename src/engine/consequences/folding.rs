@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::field_changes::{FieldChange, field_changes};
-use super::folded::{Cause, Consequence, FoldedPlan, Move, ObjectDetail, ReplicaMove, Section};
+use super::folded::{Consequence, FoldedCause, FoldedPlan, Move, ObjectDetail, ReplicaMove, Section};
 use super::risks::{self, Risk};
 use crate::causes::{Blame, Causes, Effect, How, InputChange, InputKind};
 use crate::plan::{Change, Counts, ObjectChange, Plan};
@@ -39,11 +39,11 @@ pub struct ToFold<'a> {
 }
 
 /// The kind of an input change, and its words.
-type Alike<'a> = (u8, &'a str);
+type CauseKey<'a> = (u8, &'a str);
 
 /// The properties that equal changes share.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Likeness {
+struct ChangeKey {
     section: usize,
     move_: Move,
     is_held: bool,
@@ -60,11 +60,11 @@ struct Local<'a> {
 /// Folds a plan.
 pub fn fold(given: ToFold<'_>) -> FoldedPlan {
     let (compared, orphans, sections) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-    Folder { given, compared, orphans, sections, by_blame: BTreeMap::new(), by_causes: BTreeMap::new() }
+    PlanFolder { given, compared, orphans, sections, by_blame: BTreeMap::new(), by_causes: BTreeMap::new() }
         .fold()
 }
 
-struct Folder<'a> {
+struct PlanFolder<'a> {
     given: ToFold<'a>,
     compared: BTreeMap<(ContentId, ContentId), Arc<[FieldChange]>>,
     /// The objects checked so far for the annotation that lets members keep them.
@@ -72,7 +72,7 @@ struct Folder<'a> {
     sections: Vec<Section>,
     /// The section of each blame so far, and of each set of equal causes.
     by_blame: BTreeMap<Option<&'a Blame>, usize>,
-    by_causes: BTreeMap<(Option<How>, BTreeSet<Alike<'a>>), usize>,
+    by_causes: BTreeMap<(Option<How>, BTreeSet<CauseKey<'a>>), usize>,
 }
 
 #[derive(Default)]
@@ -84,9 +84,9 @@ struct Gathered<'a> {
     objects: BTreeSet<&'a ObjectId>,
 }
 
-impl<'a> Folder<'a> {
+impl<'a> PlanFolder<'a> {
     fn fold(mut self) -> FoldedPlan {
-        let mut alike: BTreeMap<Likeness, Gathered<'a>> = BTreeMap::new();
+        let mut alike: BTreeMap<ChangeKey, Gathered<'a>> = BTreeMap::new();
         for (key, locals) in self.locals() {
             let moved = self.replicas_moved(key);
             for (cluster, local) in &locals {
@@ -104,7 +104,7 @@ impl<'a> Folder<'a> {
                     continue;
                 }
                 let is_held = (self.given.held)(key, cluster);
-                let likeness = Likeness { section, move_, is_held, is_orphaning, objects };
+                let likeness = ChangeKey { section, move_, is_held, is_orphaning, objects };
                 let gathered = alike.entry(likeness).or_default();
                 gathered.places.entry(key).or_default().insert(cluster);
                 for change in &local.objects {
@@ -291,7 +291,7 @@ impl<'a> Folder<'a> {
         })
     }
 
-    fn consequence(&self, likeness: &Likeness, gathered: &Gathered<'a>) -> Consequence {
+    fn consequence(&self, likeness: &ChangeKey, gathered: &Gathered<'a>) -> Consequence {
         let mut by_clusters: BTreeMap<&BTreeSet<&str>, Vec<&Key>> = BTreeMap::new();
         for (key, clusters) in &gathered.places {
             by_clusters.entry(clusters).or_default().push(key);
@@ -335,8 +335,8 @@ impl<'a> Folder<'a> {
     }
 
     /// Returns equal changes of inputs, each once with all of its places.
-    fn causes(&self, inputs: &BTreeSet<usize>) -> Vec<Cause> {
-        let mut found: BTreeMap<Alike<'_>, Vec<&InputChange>> = BTreeMap::new();
+    fn causes(&self, inputs: &BTreeSet<usize>) -> Vec<FoldedCause> {
+        let mut found: BTreeMap<CauseKey<'_>, Vec<&InputChange>> = BTreeMap::new();
         for input in inputs.iter().filter_map(|index| self.given.causes.inputs.get(*index)) {
             found.entry(likeness(input)).or_default().push(input);
         }
@@ -344,7 +344,7 @@ impl<'a> Folder<'a> {
             let words = if let [one] = inputs.as_slice() { &one.words } else { &inputs[0].alike };
             let places: BTreeSet<&Pos> = inputs.iter().filter_map(|input| input.at.as_ref()).collect();
             let places = places.into_iter().cloned().collect();
-            Cause { words: words.clone(), changes: inputs.len(), places }
+            FoldedCause { words: words.clone(), changes: inputs.len(), places }
         };
         found.into_values().map(cause).collect()
     }
@@ -365,7 +365,7 @@ impl<'a> Folder<'a> {
 }
 
 /// Returns the kind and the words of an input change.
-fn likeness(input: &InputChange) -> Alike<'_> {
+fn likeness(input: &InputChange) -> CauseKey<'_> {
     let sort = match input.kind {
         InputKind::Edit => 0,
         InputKind::Report { .. } => 1,

@@ -33,10 +33,10 @@ pub(super) struct DecisionInputs {
 
 /// The results for each placement.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Results {
+pub(super) struct PlacementResults {
     pub(super) decisions: Map<Key, Decision>,
     /// The diagnostics of placements that have any.
-    pub(super) said: Map<Key, Vec<Diagnostic>>,
+    pub(super) diagnostics: Map<Key, Vec<Diagnostic>>,
     /// The moments at which time alone changes a verdict.
     pub(super) flips: Map<Key, Timestamp>,
     /// Placements that the next pass must decide again.
@@ -47,14 +47,14 @@ pub(super) struct Results {
 #[derive(Clone, Debug)]
 pub struct DecisionCache {
     pub(super) inputs: DecisionInputs,
-    pub(super) results: Results,
+    pub(super) results: PlacementResults,
     pub(super) facts: Map<String, Shared<ClusterStatus>>,
 }
 
 /// The results that are still valid, and the placements to decide again.
 #[derive(Clone, Debug)]
 pub(super) struct Rest {
-    pub(super) results: Results,
+    pub(super) results: PlacementResults,
     pub(super) keys: BTreeSet<Key>,
     /// The facts, if they are still valid.
     pub(super) facts: Option<Map<String, Shared<ClusterStatus>>>,
@@ -94,12 +94,12 @@ fn is_same_but_for_turns(one: &Pick, other: &Pick) -> bool {
                 == (&other.reason, &other.replicas, &other.scores, &other.group))
 }
 
-impl Results {
+impl PlacementResults {
     /// Drops the result for a placement.
     pub(super) fn forget(&mut self, key: &Key) {
-        let Results { decisions, said, flips, unsettled } = self;
+        let PlacementResults { decisions, diagnostics, flips, unsettled } = self;
         decisions.remove(key);
-        said.remove(key);
+        diagnostics.remove(key);
         flips.remove(key);
         unsettled.remove(key);
     }
@@ -219,13 +219,13 @@ impl<'i> Moved<'i> {
 
     /// Adds the placements that a changed cluster may affect to `keys`, the changed placements. `results` are
     /// those of the earlier pass.
-    fn add_placements(&self, now: &DecisionInputs, results: &Results, keys: &mut BTreeSet<Key>) {
+    fn add_placements(&self, now: &DecisionInputs, results: &PlacementResults, keys: &mut BTreeSet<Key>) {
         if self.is_empty() {
             return;
         }
         let (fleet, mut in_force) = (&now.fleet, now.previous.cursor());
         let sides = [&self.before, &self.after].into_iter().filter(|side| !side.clusters.is_empty());
-        let sides: Vec<Side<'_, '_>> = sides.map(Side::of).collect();
+        let sides: Vec<ChangedClusters<'_, '_>> = sides.map(ChangedClusters::of).collect();
         let mut decisions = results.decisions.cursor();
         let mut picked = AnyPicked::of(&self.names);
         let mut by_digest = BTreeMap::new();
@@ -256,11 +256,11 @@ impl<'i> Moved<'i> {
         }
         keys.extend(others);
         // Diagnostics may name the fleet's clusters, or count them.
-        keys.extend(results.said.keys().cloned());
+        keys.extend(results.diagnostics.keys().cloned());
     }
 
     /// Reports whether a policy names one of the clusters, or depends on it without a pick of it.
-    fn concerns<'f>(&self, policy: &'f Policy, covers_all: bool, sides: &[Side<'_, 'f>]) -> bool {
+    fn concerns<'f>(&self, policy: &'f Policy, covers_all: bool, sides: &[ChangedClusters<'_, 'f>]) -> bool {
         self.names.iter().any(|name| names(policy, name))
             || sides.iter().any(|side| side.concerns(policy, covers_all))
     }
@@ -269,8 +269,8 @@ impl<'i> Moved<'i> {
 fn concerns_followed<'f, 'r>(
     follow: &'f Follow,
     fleet: &Fleet,
-    results: &'r Results,
-    sides: &[Side<'_, 'f>],
+    results: &'r PlacementResults,
+    sides: &[ChangedClusters<'_, 'f>],
     picked: &mut AnyPicked<'_, 'r>,
 ) -> bool {
     let mut followed = follow
@@ -295,16 +295,16 @@ impl<'i> Clusters<'i> {
 }
 
 /// One pass's view of the changed clusters.
-struct Side<'t, 'f> {
+struct ChangedClusters<'t, 'f> {
     table: Table<'t>,
     sets: CandidateSets,
     digests: Digests<'f>,
 }
 
-impl<'t, 'f> Side<'t, 'f> {
-    fn of(side: &'t Clusters<'_>) -> Side<'t, 'f> {
+impl<'t, 'f> ChangedClusters<'t, 'f> {
+    fn of(side: &'t Clusters<'_>) -> ChangedClusters<'t, 'f> {
         let table = Table::new(&side.clusters, side.now);
-        Side { table, sets: CandidateSets::default(), digests: Digests::default() }
+        ChangedClusters { table, sets: CandidateSets::default(), digests: Digests::default() }
     }
 
     /// Reports whether a digest covers one of the clusters, or time changes a verdict on one of them.

@@ -26,7 +26,7 @@ use berth_base::model::placement::{
 use berth_base::model::rollout::Strategy;
 use berth_base::model::rollout_policy::PolicyStrategy;
 use berth_base::model::selector::{Measure, Term};
-use berth_base::model::{Cluster, Digest, Effect, Fleet, Selector, Timestamp, View};
+use berth_base::model::{Cluster, ClusterView, Digest, Effect, Fleet, Selector, Timestamp};
 
 /// Part of every digest: another text makes all placements be decided again.
 const ENGINE: &str = "berth engine 1";
@@ -37,11 +37,11 @@ const EVERYBODY: u32 = u32::MAX;
 /// The hashes so far, by candidates and by the part read; `None` represents the names.
 #[derive(Default)]
 pub(super) struct Digests<'f> {
-    columns: Remembered<(u32, Option<Read<'f>>), Column>,
+    columns: Remembered<(u32, Option<Read<'f>>), DigestColumn>,
 }
 
 #[derive(Clone, Copy)]
-struct Column {
+struct DigestColumn {
     hash: [u8; 32],
     flips: Option<Timestamp>,
 }
@@ -117,7 +117,7 @@ impl<'f> Digests<'f> {
         }
     }
 
-    fn column(&self, table: &Table<'_>, candidates: &Candidates, read: Option<Read<'f>>) -> Column {
+    fn column(&self, table: &Table<'_>, candidates: &Candidates, read: Option<Read<'f>>) -> DigestColumn {
         let key = candidates.id.map(|id| (id, read));
         if let Some(column) = key.and_then(|key| self.columns.get(&key)) {
             return column;
@@ -131,7 +131,7 @@ impl<'f> Digests<'f> {
                 Some(read) => flips = earlier(flips, encode_read(&mut encoder, table, *row, cluster, read)),
             }
         }
-        let column = Column { hash: Sha256::digest(&encoder.bytes).into(), flips };
+        let column = DigestColumn { hash: Sha256::digest(&encoder.bytes).into(), flips };
         match key {
             Some(key) => self.columns.keep(key, column),
             None => column,
@@ -262,7 +262,7 @@ pub(super) enum Read<'a> {
     Score(&'a str, &'a str),
     Ready,
     /// The whole view that an expression can read.
-    Shown(View),
+    Shown(ClusterView),
     /// The number of replicas of a workload that fit into the cluster.
     Room(&'a WorkloadName),
     /// A silence of the member for this many seconds, after which the cluster is replaced.

@@ -14,10 +14,10 @@ use berth_base::model::placement::{EvenConstraint, Policy, ScoreRule};
 pub(super) struct Evenly<'a> {
     /// The index of the policy's scorer that holds the constraints.
     pub(super) part: usize,
-    constraints: Vec<Counted<'a>>,
+    constraints: Vec<ValueCounts<'a>>,
 }
 
-struct Counted<'a> {
+struct ValueCounts<'a> {
     constraint: &'a EvenConstraint,
     values: Arc<Texts>,
     /// The number of picks so far, by the number of the value.
@@ -27,18 +27,18 @@ struct Counted<'a> {
 }
 
 /// Equal clusters: whether they may wait, and their values.
-type Alike = (bool, Vec<u32>);
+type EqualClusters = (bool, Vec<u32>);
 
 /// The order between the best clusters of two groups: first, whether the cluster may wait, then the
 /// constraints that one more pick would break, then its rank.
-type Turn = (bool, Vec<bool>, usize);
+type GroupOrder = (bool, Vec<bool>, usize);
 
-struct Group {
-    alike: Alike,
+struct EqualGroup {
+    alike: EqualClusters,
     /// The clusters by rank and index, the best first.
     queue: VecDeque<(usize, u32)>,
     /// The group's place in the line; `None` if no cluster of the group may be picked.
-    turn: Option<Turn>,
+    turn: Option<GroupOrder>,
 }
 
 /// The picks in order, and the refused clusters, each with the key of the constraint.
@@ -65,7 +65,7 @@ impl<'a> Evenly<'a> {
             let counts: BTreeMap<u32, i64> =
                 present.into_iter().filter(|value| *value != 0).map(|value| (value, 0)).collect();
             let values_with = [(0, counts.len())].into();
-            Counted { constraint, values, counts, values_with }
+            ValueCounts { constraint, values, counts, values_with }
         };
         Some(Evenly { part, constraints: constraints.iter().map(counted).collect() })
     }
@@ -108,18 +108,18 @@ impl<'a> Evenly<'a> {
     }
 
     /// Groups clusters with the same values: only their ranks differ.
-    fn group(&self, passed: &[Row], order: &[u32], at_any_rate: impl Fn(u32) -> bool) -> Vec<Group> {
-        let mut queues: BTreeMap<Alike, VecDeque<(usize, u32)>> = BTreeMap::new();
+    fn group(&self, passed: &[Row], order: &[u32], at_any_rate: impl Fn(u32) -> bool) -> Vec<EqualGroup> {
+        let mut queues: BTreeMap<EqualClusters, VecDeque<(usize, u32)>> = BTreeMap::new();
         for (rank, index) in order.iter().enumerate() {
             let row = passed[*index as usize] as usize;
             let values = self.constraints.iter().map(|one| one.values.ids[row]).collect();
             queues.entry((!at_any_rate(*index), values)).or_default().push_back((rank, *index));
         }
-        queues.into_iter().map(|(alike, queue)| Group { alike, queue, turn: None }).collect()
+        queues.into_iter().map(|(alike, queue)| EqualGroup { alike, queue, turn: None }).collect()
     }
 
     /// Returns for each constraint the groups that have each value.
-    fn groups_by_value(&self, groups: &[Group]) -> Vec<BTreeMap<u32, Vec<usize>>> {
+    fn groups_by_value(&self, groups: &[EqualGroup]) -> Vec<BTreeMap<u32, Vec<usize>>> {
         let mut of_value = vec![BTreeMap::new(); self.constraints.len()];
         for (index, group) in groups.iter().enumerate() {
             for (groups, value) in of_value.iter_mut().zip(&group.alike.1) {
@@ -130,7 +130,7 @@ impl<'a> Evenly<'a> {
     }
 
     /// Moves a group to its current place in the line.
-    fn line_up(&self, groups: &mut [Group], line: &mut BTreeSet<(Turn, usize)>, index: usize) {
+    fn line_up(&self, groups: &mut [EqualGroup], line: &mut BTreeSet<(GroupOrder, usize)>, index: usize) {
         let group = &mut groups[index];
         if let Some(turn) = group.turn.take() {
             line.remove(&(turn, index));
@@ -153,7 +153,7 @@ impl<'a> Evenly<'a> {
     }
 }
 
-impl Counted<'_> {
+impl ValueCounts<'_> {
     fn smallest(&self) -> i64 {
         self.values_with.first_key_value().map_or(0, |(count, _)| *count)
     }

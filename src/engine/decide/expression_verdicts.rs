@@ -7,25 +7,25 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::remembered::Remembered;
-use berth_base::model::{Cluster, Expression, View};
+use berth_base::model::{Cluster, ClusterView, Expression};
 use berth_cel::{Fault, Names, Program, Value, Variable};
 
 /// The views and verdicts computed so far.
 #[derive(Default)]
 pub(super) struct Ran {
-    shown: Remembered<View, Shown>,
+    shown: Remembered<ClusterView, ShownParts>,
     by_expression: Remembered<Expression, Arc<Column>>,
 }
 
 /// The parts of the clusters that a view shows, by row.
-type Shown = Arc<Remembered<usize, Arc<Value>>>;
+type ShownParts = Arc<Remembered<usize, Arc<Value>>>;
 
 /// An expression's verdicts by row.
 pub(super) struct Column {
-    view: View,
+    view: ClusterView,
     /// `None` for a text that cannot be read: it matches nothing, and the dialect has reported it.
     program: Option<Program>,
-    shown: Shown,
+    shown: ShownParts,
     verdicts: Vec<AtomicU8>,
 }
 
@@ -37,7 +37,7 @@ impl Ran {
     pub(super) fn column(&self, clusters: usize, expression: &Expression) -> Arc<Column> {
         self.by_expression.get_or_make(expression, || {
             let view = expression.view;
-            let shown = self.shown.get_or_make(&view, Shown::default);
+            let shown = self.shown.get_or_make(&view, ShownParts::default);
             let methods: Vec<&str> = view.methods.iter().map(|(name, _)| *name).collect();
             let names = Names { variables: &[Variable::any(view.name)], methods: &methods };
             let program = Program::compile(&expression.text, names).ok();

@@ -55,14 +55,14 @@ pub(super) trait Recorder {
 
 /// Counts the refused clusters by reason.
 #[derive(Default)]
-pub(super) struct Counts {
+pub(super) struct RefusalCounts {
     by_code: Vec<Vec<usize>>,
     /// The reason and number of the clusters that were not chosen, if all share the reason.
     not_chosen: Option<(String, usize)>,
     by_reason: BTreeMap<String, usize>,
 }
 
-impl Recorder for Counts {
+impl Recorder for RefusalCounts {
     fn refused(&mut self, _row: Row, filter: usize, code: Code) {
         let code = code as usize;
         if self.by_code.len() <= filter {
@@ -99,7 +99,7 @@ impl Recorder for Counts {
     }
 }
 
-impl Counts {
+impl RefusalCounts {
     /// Returns the counts, the most frequent reason first.
     pub(super) fn finish(mut self) -> Vec<Refused> {
         if let Some((reason, clusters)) = self.not_chosen {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::cluster_table::{Row, number};
 use super::filter::Checked;
 use super::findings::Recorder;
-use super::own_policy::{Case, Chosen};
+use super::own_policy::{Chosen, DecisionCase};
 use super::score::{ScoreContext, score};
 use super::select;
 use berth_base::model::decision::Outcome;
@@ -15,7 +15,7 @@ use berth_base::model::{Pick, PickDetails};
 
 /// Decides choice by choice. In a choice that they match, current clusters go before others, so that changing
 /// scores move nothing.
-pub(super) fn decide(case: &Case<'_>, choices: &[Choice], recorder: &mut impl Recorder) -> Chosen {
+pub(super) fn decide(case: &DecisionCase<'_>, choices: &[Choice], recorder: &mut impl Recorder) -> Chosen {
     let mut free = passed(case, recorder);
     let passed = free.len();
     let mut left_out: BTreeMap<Row, String> = BTreeMap::new();
@@ -59,7 +59,7 @@ pub(super) fn decide(case: &Case<'_>, choices: &[Choice], recorder: &mut impl Re
 
 /// Returns the candidates that pass the filters, and the current clusters: a cluster that fails a filter for
 /// a while keeps its copies.
-fn passed(case: &Case<'_>, recorder: &mut impl Recorder) -> Vec<Row> {
+fn passed(case: &DecisionCase<'_>, recorder: &mut impl Recorder) -> Vec<Row> {
     let filters = case.policy.filters.iter();
     let checks: Vec<_> = filters.map(|filter| Checked::new(case.table, filter, case.is_current)).collect();
     let passes = |row: &Row| {
@@ -79,7 +79,7 @@ fn passed(case: &Case<'_>, recorder: &mut impl Recorder) -> Vec<Row> {
 
 /// Picks the best matching clusters.
 fn take(
-    case: &Case<'_>,
+    case: &DecisionCase<'_>,
     choice: &Choice,
     matching: &[Row],
     left_out: &mut BTreeMap<Row, String>,

@@ -36,11 +36,11 @@ use berth_base::diag::Diagnostics;
 use berth_base::model::fleet::Doubt;
 use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Map, Shared, Timestamp};
 
-use cache::{DecisionInputs, Rest, Results};
+use cache::{DecisionInputs, PlacementResults, Rest};
 
 pub use cache::DecisionCache;
 pub use status_overlay::overlay;
-pub use trace::{ClusterTrace, DivisionTrace, ReplicaTrace, ScorePart, Stage, Step, Trace};
+pub use trace::{ClusterTrace, DivisionTrace, ReplicaTrace, ScorePart, Stage, Trace, TraceStep};
 
 /// The result of one pass over all placements.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +66,7 @@ pub fn decide(
     now: Timestamp,
 ) -> Decided {
     let statuses = &*status_overlay::heard(fleet, statuses);
-    decide_rest(Given { fleet, previous, statuses, now }, None).decided()
+    decide_rest(DecisionContext { fleet, previous, statuses, now }, None).decided()
 }
 
 /// Decides like [`decide`], starting from an earlier pass.
@@ -84,9 +84,9 @@ pub(crate) fn decide_after(
     let made = match earlier.and_then(|earlier| earlier.reusable(&inputs)) {
         Some(Rest { results, keys, facts: Some(facts) }) if keys.is_empty() => {
             let placements = fleet.placements.len();
-            Made { results, facts, decided: 0, looked_at: 0, any_new: false, placements }
+            PassResults { results, facts, decided: 0, looked_at: 0, any_new: false, placements }
         }
-        rest => decide_rest(Given { fleet, previous, statuses, now }, rest),
+        rest => decide_rest(DecisionContext { fleet, previous, statuses, now }, rest),
     };
     // While any decision is uncertain, every pass decides all placements. A new taint has a different moment
     // in every pass.
@@ -96,8 +96,8 @@ pub(crate) fn decide_after(
 }
 
 /// The results of a pass.
-struct Made {
-    results: Results,
+struct PassResults {
+    results: PlacementResults,
     facts: Map<String, Shared<ClusterStatus>>,
     /// The numbers of new decisions, and of decided placements.
     decided: usize,
@@ -107,11 +107,11 @@ struct Made {
     placements: usize,
 }
 
-impl Made {
+impl PassResults {
     fn decided(self) -> Decided {
-        let Made { results, facts, decided, looked_at, placements, .. } = self;
+        let PassResults { results, facts, decided, looked_at, placements, .. } = self;
         let mut diagnostics = Diagnostics::new();
-        diagnostics.extend(results.said.values().flatten().cloned());
+        diagnostics.extend(results.diagnostics.values().flatten().cloned());
         Decided {
             facts,
             decisions: results.decisions,
@@ -125,7 +125,7 @@ impl Made {
 }
 
 /// The borrowed inputs of all decisions.
-struct Given<'a> {
+struct DecisionContext<'a> {
     fleet: &'a Fleet,
     previous: &'a Map<Key, Decision>,
     statuses: &'a Map<String, Shared<ClusterStatus>>,
@@ -133,8 +133,8 @@ struct Given<'a> {
 }
 
 /// Decides the remaining placements; all of them without a `rest`.
-fn decide_rest(given: Given<'_>, rest: Option<Rest>) -> Made {
-    let Given { fleet, previous, statuses, now } = given;
+fn decide_rest(given: DecisionContext<'_>, rest: Option<Rest>) -> PassResults {
+    let DecisionContext { fleet, previous, statuses, now } = given;
     let mut clusters = overlay(fleet, statuses);
     let known = rest.as_ref().and_then(|rest| rest.facts.clone());
     // Without undated taints, no decision depends on the reads of other placements.
@@ -166,7 +166,7 @@ fn decide_rest(given: Given<'_>, rest: Option<Rest>) -> Made {
         facts
     });
     let pass::Pass { results, decided, .. } = pass;
-    Made { results, facts, decided, looked_at, any_new, placements: fleet.placements.len() }
+    PassResults { results, facts, decided, looked_at, any_new, placements: fleet.placements.len() }
 }
 
 /// The fleet, the current decisions and the statuses.

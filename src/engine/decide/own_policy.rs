@@ -2,6 +2,7 @@
 //!
 //! A recorder receives the findings of each step: in a pass it only counts them, for `explain` it keeps all.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::candidates::Open;
@@ -9,7 +10,7 @@ use super::cluster_table::{Row, Table, reaches};
 use super::digest::covers_all;
 use super::divide::{self, Divided};
 use super::filter::{Checked, Code};
-use super::findings::{Counts, Recorder};
+use super::findings::{Recorder, RefusalCounts};
 use super::in_turn;
 use super::score::{Load, ScoreContext, score};
 use super::select::{self, Scored, by_what};
@@ -27,24 +28,24 @@ pub(super) struct Chosen {
 }
 
 /// Decides, and counts the refused clusters. Checks each candidate only if the decision reports refusals.
-pub(super) fn decide_and_count(case: &Case<'_>, open: &Open) -> (Chosen, Vec<Refused>) {
-    let Case { policy, .. } = *case;
+pub(super) fn decide_and_count(case: &DecisionCase<'_>, open: &Open) -> (Chosen, Vec<Refused>) {
+    let DecisionCase { policy, .. } = *case;
     let passing = &open.passing.rows;
     let is_known = case.is_current.is_empty()
         && policy.division.is_none()
         && matches!(policy.selection, Selection::All | Selection::First(_));
     if is_known && !covers_all(policy, passing.len()) {
-        let chosen = decide(&Case { passing: Some(passing), ..*case }, &mut Counts::default());
+        let chosen = decide(&DecisionCase { passing: Some(passing), ..*case }, &mut RefusalCounts::default());
         if !covers_all(policy, chosen.picks.len()) {
             return (chosen, Vec::new());
         }
     }
-    let mut counts = Counts::default();
+    let mut counts = RefusalCounts::default();
     let chosen = decide(case, &mut counts);
     (chosen, counts.finish())
 }
 
-pub(super) fn decide(case: &Case<'_>, recorder: &mut impl Recorder) -> Chosen {
+pub(super) fn decide(case: &DecisionCase<'_>, recorder: &mut impl Recorder) -> Chosen {
     if let Some(blocked) = &case.policy.blocked {
         return stand_blocked(case, blocked);
     }
@@ -100,7 +101,12 @@ struct Passed {
     unmet: Vec<String>,
 }
 
-fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut impl Recorder) -> Passed {
+fn filter(
+    case: &DecisionCase<'_>,
+    filters: &[&Filter],
+    kept: &[Row],
+    recorder: &mut impl Recorder,
+) -> Passed {
     if let Some(passing) = case.passing {
         let mut kept = kept.iter().peekable();
         let rows = passing.iter().copied().filter(|row| !reaches(&mut kept, *row)).collect();
@@ -113,58 +119,71 @@ fn filter(case: &Case<'_>, filters: &[&Filter], kept: &[Row], recorder: &mut imp
         Retention::SamePolicy(_) => &[],
     };
     let checks: Vec<_> = filters.iter().map(|filter| Checked::new(case.table, filter, is_current)).collect();
-    let first_refusal = |row: Row| -> Option<(usize, Code)> {
-        checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(row)?)))
+    let passed = match &case.policy.selection {
+        Selection::Exactly(names) => filter_named(case, names, &checks, kept, recorder),
+        Selection::All | Selection::First(_) | Selection::InTurn(_) => {
+            let mut kept = kept.iter().peekable();
+            let mut rows = Vec::new();
+            for row in case.candidates.iter().copied() {
+                if reaches(&mut kept, row) {
+                    recorder.kept(row);
+                    continue;
+                }
+                match first_refusal(&checks, row) {
+                    Some((index, code)) => recorder.refused(row, index, code),
+                    None => rows.push(row),
+                }
+            }
+            Passed { rows, unmet: Vec::new() }
+        }
     };
-    let exactly = match &case.policy.selection {
-        Selection::Exactly(names) => Some(names),
-        Selection::All | Selection::First(_) | Selection::InTurn(_) => None,
-    };
+    recorder.checks(&checks);
+    passed
+}
+
+fn first_refusal(checks: &[Checked<'_>], row: Row) -> Option<(usize, Code)> {
+    checks.iter().enumerate().find_map(|(index, check)| Some((index, check.refuse(row)?)))
+}
+
+/// Filters the clusters of a list of names. A name without a passing cluster is unmet.
+fn filter_named(
+    case: &DecisionCase<'_>,
+    names: &BTreeSet<String>,
+    checks: &[Checked<'_>],
+    kept: &[Row],
+    recorder: &mut impl Recorder,
+) -> Passed {
     let mut kept = kept.iter().peekable();
     let (mut rows, mut met) = (Vec::new(), Vec::new());
-    if let Some(names) = exactly {
-        let mut rest = case.candidates;
-        for row in names.iter().filter_map(|name| case.table.row(name)) {
-            let place = rest.binary_search(&row);
-            let (others, from_here) = rest.split_at(place.unwrap_or_else(|place| place));
-            recorder.none_chosen(others, NOT_NAMED);
-            rest = from_here;
-            if place.is_err() {
-                continue;
-            }
-            rest = &rest[1..];
-            let stays = reaches(&mut kept, row);
-            // A kept name that no longer passes leaves the placement unfulfilled.
-            let refusal = first_refusal(row);
-            if refusal.is_none() {
-                met.push(case.table.name(row));
-            }
-            match refusal.filter(|_| !stays) {
-                Some((index, code)) => recorder.refused(row, index, code),
-                None if stays => recorder.kept(row),
-                None => rows.push(row),
-            }
+    let mut rest = case.candidates;
+    for row in names.iter().filter_map(|name| case.table.row(name)) {
+        let place = rest.binary_search(&row);
+        let (others, from_here) = rest.split_at(place.unwrap_or_else(|place| place));
+        recorder.none_chosen(others, NOT_NAMED);
+        rest = from_here;
+        if place.is_err() {
+            continue;
         }
-        recorder.none_chosen(rest, NOT_NAMED);
-    } else {
-        for row in case.candidates.iter().copied() {
-            if reaches(&mut kept, row) {
-                recorder.kept(row);
-                continue;
-            }
-            match first_refusal(row) {
-                Some((index, code)) => recorder.refused(row, index, code),
-                None => rows.push(row),
-            }
+        rest = &rest[1..];
+        let stays = reaches(&mut kept, row);
+        // A kept name that no longer passes leaves the placement unfulfilled.
+        let refusal = first_refusal(checks, row);
+        if refusal.is_none() {
+            met.push(case.table.name(row));
+        }
+        match refusal.filter(|_| !stays) {
+            Some((index, code)) => recorder.refused(row, index, code),
+            None if stays => recorder.kept(row),
+            None => rows.push(row),
         }
     }
-    recorder.checks(&checks);
-    let unmet = exactly.into_iter().flatten().filter(|name| met.binary_search(&name.as_str()).is_err());
+    recorder.none_chosen(rest, NOT_NAMED);
+    let unmet = names.iter().filter(|name| met.binary_search(&name.as_str()).is_err());
     Passed { rows, unmet: unmet.cloned().collect() }
 }
 
 /// Returns the current picks that stay without passing the filters again.
-fn kept(case: &Case<'_>, filters: &[&Filter]) -> Vec<Row> {
+fn kept(case: &DecisionCase<'_>, filters: &[&Filter]) -> Vec<Row> {
     let (Retention::SamePolicy(form), Some(previous)) = (case.policy.retention, case.previous) else {
         return Vec::new();
     };
@@ -187,7 +206,7 @@ fn kept(case: &Case<'_>, filters: &[&Filter]) -> Vec<Row> {
 
 /// Returns the current picks to replace: their members are silent for too long, and another cluster passes
 /// for each.
-fn replaced(case: &Case<'_>, kept: &[Row], filters: &[&Filter]) -> Vec<Row> {
+fn replaced(case: &DecisionCase<'_>, kept: &[Row], filters: &[&Filter]) -> Vec<Row> {
     let (Some(seconds), Selection::First(_)) = (case.policy.replace_after, &case.policy.selection) else {
         return Vec::new();
     };
@@ -206,13 +225,13 @@ fn replaced(case: &Case<'_>, kept: &[Row], filters: &[&Filter]) -> Vec<Row> {
 }
 
 /// Keeps the current picks whose clusters still exist, or none.
-fn stand_blocked(case: &Case<'_>, blocked: &Blocked) -> Chosen {
+fn stand_blocked(case: &DecisionCase<'_>, blocked: &Blocked) -> Chosen {
     let current_rows: &[Row] = if blocked.keep_earlier { case.current_rows } else { &[] };
     let picks = current_rows.iter().map(|row| (*row, current_pick(case, *row))).collect();
     Chosen { picks, condition: Some(blocked.condition.clone()) }
 }
 
-fn current_pick(case: &Case<'_>, row: Row) -> Pick {
+fn current_pick(case: &DecisionCase<'_>, row: Row) -> Pick {
     let earlier = case.previous.and_then(|previous| find(&previous.picks, case.table.name(row)));
     let mut pick = case.table.pick(row, earlier.map(|pick| pick.details.clone()).unwrap_or_default());
     if pick.reason.is_empty() {
@@ -227,7 +246,7 @@ fn find<'p>(picks: &'p [Pick], name: &str) -> Option<&'p Pick> {
 }
 
 /// Keeps the current picks with their replicas if they pass these filters.
-fn stand_divided(case: &Case<'_>, then: &[Filter], recorder: &mut impl Recorder) -> Chosen {
+fn stand_divided(case: &DecisionCase<'_>, then: &[Filter], recorder: &mut impl Recorder) -> Chosen {
     let checks: Vec<_> =
         then.iter().map(|filter| Checked::new(case.table, filter, case.is_current)).collect();
     let mut picks = Vec::new();
@@ -249,7 +268,7 @@ fn stand_divided(case: &Case<'_>, then: &[Filter], recorder: &mut impl Recorder)
 }
 
 /// Returns the reason that all new picks share.
-fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
+fn reason(case: &DecisionCase<'_>, filters: &[&Filter]) -> String {
     match &case.policy.selection {
         Selection::Exactly(_) => "named by the placement".to_owned(),
         Selection::First(count) => format!("among the first {count} {}", by_what(case.policy)),
@@ -266,7 +285,7 @@ fn reason(case: &Case<'_>, filters: &[&Filter]) -> String {
 
 /// The inputs that every step of a decision reads.
 #[derive(Clone, Copy)]
-pub(super) struct Case<'a> {
+pub(super) struct DecisionCase<'a> {
     pub(super) table: &'a Table<'a>,
     pub(super) policy: &'a Policy,
     pub(super) candidates: &'a [Row],

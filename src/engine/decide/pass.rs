@@ -3,16 +3,16 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cache::Results;
+use super::cache::PlacementResults;
 use super::candidates::{CandidateSets, Open};
 use super::cluster_table::{Row, Table};
 use super::digest::{Digests, covers_all, reads_load};
 use super::filter::TermNeeds;
-use super::findings::Counts;
+use super::findings::RefusalCounts;
 use super::followed_placements::Following;
-use super::own_policy::{Case, Chosen};
+use super::own_policy::{Chosen, DecisionCase};
 use super::score::Load;
-use super::trace::{ClusterTrace, Stage, Step, Steps, Trace};
+use super::trace::{ClusterTrace, Stage, Steps, Trace, TraceStep};
 use super::{divide, findings, followed_placements, own_policy, trace, uncertain};
 use berth_base::diag::Diagnostics;
 use berth_base::model::decision::Digest;
@@ -43,7 +43,7 @@ pub(super) struct Pass<'f, 't> {
     picks: SharedValues<Shared<Vec<Pick>>>,
     /// The placements to trace.
     watched: BTreeSet<&'f Key>,
-    pub(super) results: Results,
+    pub(super) results: PlacementResults,
     /// The number of new decisions.
     pub(super) decided: usize,
     /// Receives the traces.
@@ -56,7 +56,7 @@ pub(super) type Sink<'t> = Box<dyn FnMut(Trace) + Send + Sync + 't>;
 /// A decision with its diagnostics, its trace, and its effect on the next pass.
 struct Result {
     decision: Decision,
-    said: Diagnostics,
+    diagnostics: Diagnostics,
     is_new: bool,
     /// The next pass must decide again.
     is_unsettled: bool,
@@ -87,7 +87,7 @@ impl<'f, 't> Pass<'f, 't> {
             balances,
             picks: SharedValues::default(),
             watched: BTreeSet::new(),
-            results: Results::default(),
+            results: PlacementResults::default(),
             decided: 0,
             sink: None,
         }
@@ -106,7 +106,7 @@ impl<'f, 't> Pass<'f, 't> {
     }
 
     /// Decides these placements, and reuses the results of all others.
-    pub(super) fn some(&mut self, results: Results, keys: &BTreeSet<Key>) {
+    pub(super) fn some(&mut self, results: PlacementResults, keys: &BTreeSet<Key>) {
         self.results = results;
         self.decide(|fleet| keys.iter().filter_map(|key| fleet.placements.get(key)));
     }
@@ -141,7 +141,7 @@ impl<'f, 't> Pass<'f, 't> {
     }
 
     fn take(&mut self, placement: &Placement, result: Result) {
-        let Result { mut decision, said, is_new, is_unsettled, flips, trace } = result;
+        let Result { mut decision, diagnostics, is_new, is_unsettled, flips, trace } = result;
         let key = &placement.key;
         if self.balances && is_new && placement.own_policy().is_some() {
             let before = self.previous(key).map(|previous| self.table.rows_of(&previous.picks));
@@ -158,8 +158,8 @@ impl<'f, 't> Pass<'f, 't> {
             self.picks.share(&mut decision.picks);
         }
         results.decisions.insert(key.clone(), decision);
-        if !said.is_empty() {
-            results.said.insert(key.clone(), said.into_iter().collect());
+        if !diagnostics.is_empty() {
+            results.diagnostics.insert(key.clone(), diagnostics.into_iter().collect());
         }
         if let Some(flips) = flips {
             results.flips.insert(key.clone(), flips);
@@ -217,10 +217,10 @@ impl<'f, 't> Pass<'f, 't> {
     /// Derives the result for a placement from the result of an equal one.
     fn like(&self, other: &Result, placement: &Placement) -> Result {
         let decision = stand(placement, &other.decision);
-        let mut said = Diagnostics::new();
-        findings::warn_about_names(placement, self.table, &mut said);
-        findings::warn_about(placement, &decision, self.table, &mut said);
-        Result { decision, said, trace: None, ..*other }
+        let mut diagnostics = Diagnostics::new();
+        findings::warn_about_names(placement, self.table, &mut diagnostics);
+        findings::warn_about(placement, &decision, self.table, &mut diagnostics);
+        Result { decision, diagnostics, trace: None, ..*other }
     }
 
     fn own(&self, placement: &Placement, policy: &'f Policy) -> Result {
@@ -231,7 +231,7 @@ impl<'f, 't> Pass<'f, 't> {
         let candidates = self.sets.of(table, &policy.candidates, &is_current);
         let open = self.sets.open(table, policy);
         let flips = self.digests.flips_of(table, &candidates, policy);
-        let case = Case {
+        let case = DecisionCase {
             table,
             policy,
             candidates: &candidates.rows,
@@ -249,19 +249,19 @@ impl<'f, 't> Pass<'f, 't> {
         };
         let is_watched = self.watched.contains(&placement.key);
         let trace = is_watched.then(|| of_own_policy(&case, placement, &decision, standing.is_some()));
-        let mut said = Diagnostics::new();
-        divide::warn(&case, placement, &decision, standing.is_none(), &mut said);
-        findings::warn_about_names(placement, table, &mut said);
-        findings::warn_about(placement, &decision, table, &mut said);
+        let mut diagnostics = Diagnostics::new();
+        divide::warn(&case, placement, &decision, standing.is_none(), &mut diagnostics);
+        findings::warn_about_names(placement, table, &mut diagnostics);
+        findings::warn_about(placement, &decision, table, &mut diagnostics);
         let is_new = standing.is_none();
         // A new division's warnings appear once. A new decision that reads the load depends on all others.
         let is_unsettled = is_new && (policy.division.is_some() || self.balances);
-        Result { decision, said, is_new, is_unsettled, flips, trace }
+        Result { decision, diagnostics, is_new, is_unsettled, flips, trace }
     }
 
     /// Returns the current decision if it is sticky: its digest is equal, and its clusters still exist.
-    fn standing<'d>(&self, case: &Case<'d>, open: &Open, policy: &'f Policy) -> Option<&'d Decision> {
-        let Case { table, previous, current_rows, .. } = *case;
+    fn standing<'d>(&self, case: &DecisionCase<'d>, open: &Open, policy: &'f Policy) -> Option<&'d Decision> {
+        let DecisionCase { table, previous, current_rows, .. } = *case;
         let previous = previous?;
         let leaves = |row: &Row| table.cluster(*row).leaving;
         if current_rows.len() != previous.picks.len()
@@ -275,7 +275,7 @@ impl<'f, 't> Pass<'f, 't> {
 
     fn decide_own(
         &self,
-        case: &Case<'_>,
+        case: &DecisionCase<'_>,
         open: &Open,
         placement: &Placement,
         policy: &'f Policy,
@@ -309,9 +309,10 @@ impl<'f, 't> Pass<'f, 't> {
         let (table, previous) = (self.table, self.previous(&placement.key));
         let previous = previous.as_deref();
         let flips = self.digests.flips(table, &follow.filters);
-        let mut said = Diagnostics::new();
-        let union = followed_placements::union(self.fleet, table, &self.results.decisions, follow, &mut said);
-        let mut counts = Counts::default();
+        let mut diagnostics = Diagnostics::new();
+        let union =
+            followed_placements::union(self.fleet, table, &self.results.decisions, follow, &mut diagnostics);
+        let mut counts = RefusalCounts::default();
         let is_current = match previous {
             Some(previous) if follow.filters.iter().any(super::filter::looks_at_own_picks) => {
                 marks(table, &table.rows_of(&previous.picks))
@@ -336,13 +337,13 @@ impl<'f, 't> Pass<'f, 't> {
         decision.share_picks(previous);
         let is_watched = self.watched.contains(&placement.key);
         let trace = is_watched.then(|| of_followed(&following, placement, &decision));
-        findings::warn_about(placement, &decision, table, &mut said);
+        findings::warn_about(placement, &decision, table, &mut diagnostics);
         let is_new = previous.is_none_or(|previous| {
             let mut previous = stand(placement, previous);
             previous.forget_turns();
             previous != decision
         });
-        Result { decision, said, is_new, is_unsettled: false, flips, trace }
+        Result { decision, diagnostics, is_new, is_unsettled: false, flips, trace }
     }
 }
 
@@ -462,7 +463,7 @@ fn chunk(size: GroupSize, picked: usize) -> usize {
 }
 
 pub(super) fn of_own_policy(
-    case: &Case<'_>,
+    case: &DecisionCase<'_>,
     placement: &Placement,
     decision: &Decision,
     sticky: bool,
@@ -472,7 +473,10 @@ pub(super) fn of_own_policy(
     // A retained pick passes no filters: its trace shows the steps that it would take now.
     let mut anew = Steps::default();
     if matches!(case.policy.retention, Retention::SamePolicy(_)) && steps.keeps_any() {
-        own_policy::decide(&Case { previous: None, current_rows: &[], is_current: &[], ..*case }, &mut anew);
+        own_policy::decide(
+            &DecisionCase { previous: None, current_rows: &[], is_current: &[], ..*case },
+            &mut anew,
+        );
     }
     let candidate = trace::candidate_steps(case.table, &case.policy.candidates, case.is_current);
     let trace = trace::finish(decision, placement.origin.clone(), sticky, case.table, |row| {
@@ -495,6 +499,6 @@ pub(super) fn of_followed(following: &Following<'_>, placement: &Placement, deci
         let passed = union.rows.binary_search_by_key(&row, |(row, _)| *row).is_ok();
         let why = if passed { String::new() } else { format!("not picked by {followed}") };
         let rule = format!("picked by {followed}");
-        steps.cluster(row, vec![Step { stage: Stage::Follow, rule, by: None, passed, why }], None)
+        steps.cluster(row, vec![TraceStep { stage: Stage::Follow, rule, by: None, passed, why }], None)
     })
 }

@@ -166,12 +166,12 @@ fn preferred_score(table: &Table<'_>, rows: &[Row], preferred: &[Preference]) ->
 struct Weighed<'a> {
     weight: i64,
     needs: TermNeeds<'a>,
-    share: Option<Share>,
+    share: Option<RelativeAmounts>,
 }
 
 impl<'a> Weighed<'a> {
     fn new(table: &'a Table<'a>, preference: &'a Preference) -> Weighed<'a> {
-        let share = preference.sorter.as_ref().map(|sorter| Share::new(table, sorter));
+        let share = preference.sorter.as_ref().map(|sorter| RelativeAmounts::new(table, sorter));
         Weighed { weight: preference.weight, needs: TermNeeds::new(table, &preference.term), share }
     }
 
@@ -188,20 +188,20 @@ impl<'a> Weighed<'a> {
 }
 
 /// The place of amounts between the extremes of the whole fleet, including clusters that are no candidates.
-struct Share {
+struct RelativeAmounts {
     amounts: Arc<Vec<Option<f64>>>,
     smallest: f64,
     largest: f64,
     ascending: bool,
 }
 
-impl Share {
-    fn new(table: &Table<'_>, sorter: &Sorter) -> Share {
+impl RelativeAmounts {
+    fn new(table: &Table<'_>, sorter: &Sorter) -> RelativeAmounts {
         let amounts = table.approximations(&sorter.measure);
         let known = || amounts.iter().flatten().copied();
         let smallest = known().fold(f64::INFINITY, f64::min);
         let largest = known().fold(f64::NEG_INFINITY, f64::max);
-        Share { smallest, largest, ascending: sorter.ascending, amounts }
+        RelativeAmounts { smallest, largest, ascending: sorter.ascending, amounts }
     }
 
     /// Returns the place from 0 to 1. A cluster without the measurement gets 0, and so do all if the amounts

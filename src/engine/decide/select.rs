@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::cluster_table::Row;
 use super::even_constraints::Evenly;
 use super::findings::Recorder;
-use super::own_policy::Case;
+use super::own_policy::DecisionCase;
 use super::spread::{self, Spreading};
 use berth_base::model::Pick;
 use berth_base::model::placement::{Policy, Ranking, Scorer, Selection};
@@ -15,17 +15,17 @@ use berth_base::model::placement::{Policy, Ranking, Scorer, Selection};
 const SUM: &str = "score";
 
 /// The picks: current ones that stay, and indexes into the rows that passed.
-pub(super) struct Chosen {
+pub(super) struct PickedRows {
     pub(super) kept: Vec<Row>,
     pub(super) new: Vec<u32>,
 }
 
 pub(super) fn choose(
-    case: &Case<'_>,
+    case: &DecisionCase<'_>,
     kept: &[Row],
     scored: Scored<'_>,
     recorder: &mut impl Recorder,
-) -> Chosen {
+) -> PickedRows {
     let passed = scored.passed;
     let mut order: Vec<u32> = (0..super::cluster_table::number(passed.len())).collect();
     if let Some(evenly) = Evenly::of(case.table, case.policy, passed) {
@@ -36,13 +36,13 @@ pub(super) fn choose(
             sort(case.policy, &scored, &mut order, passed.len());
             recorder.ranked(passed, scored.parts, &order);
         }
-        return Chosen { kept: kept.to_vec(), new: order };
+        return PickedRows { kept: kept.to_vec(), new: order };
     };
     let open = count.saturating_sub(kept.len()).max(scored.first_count());
     if let Some(mut spreading) = Spreading::of(case.table, case.policy).filter(|_| open > 0) {
         kept.iter().for_each(|row| spreading.add(*row));
         let new = spread::pick(case, scored, spreading, open, recorder);
-        return Chosen { kept: kept.to_vec(), new };
+        return PickedRows { kept: kept.to_vec(), new };
     }
     let full = if recorder.wants_ranks() { passed.len() } else { open };
     sort(case.policy, &scored, &mut order, full);
@@ -54,17 +54,17 @@ pub(super) fn choose(
     }
     order.truncate(open);
     let kept = if kept.len() > count { scale_down(case, kept, count, recorder) } else { kept.to_vec() };
-    Chosen { kept, new: order }
+    PickedRows { kept, new: order }
 }
 
 /// Picks the best clusters while the constraints stay even.
 fn choose_evenly(
-    case: &Case<'_>,
+    case: &DecisionCase<'_>,
     scored: Scored<'_>,
     evenly: Evenly<'_>,
     mut order: Vec<u32>,
     recorder: &mut impl Recorder,
-) -> Chosen {
+) -> PickedRows {
     let passed = scored.passed;
     let open = match case.policy.selection {
         Selection::First(count) => count.max(scored.first_count()),
@@ -89,7 +89,7 @@ fn choose_evenly(
                 .not_chosen_with(row, || format!("not among the first {open} {}", by_what(case.policy))),
         }
     }
-    Chosen { kept: Vec::new(), new: evened.chosen }
+    PickedRows { kept: Vec::new(), new: evened.chosen }
 }
 
 /// Sorts the best clusters to the front; those behind the cut stay in any order.
@@ -157,7 +157,7 @@ pub(super) fn scores(policy: &Policy, parts: &[Vec<i64>], index: u32) -> BTreeMa
 }
 
 /// Keeps the best current picks by their recorded scores; a pick without scores is the worst.
-fn scale_down(case: &Case<'_>, kept: &[Row], count: usize, recorder: &mut impl Recorder) -> Vec<Row> {
+fn scale_down(case: &DecisionCase<'_>, kept: &[Row], count: usize, recorder: &mut impl Recorder) -> Vec<Row> {
     let rank = |row: &Row| {
         let pick = case.previous.and_then(|previous| previous.pick(case.table.name(*row)));
         let scores = pick.filter(|pick| !pick.scores.is_empty()).map(|pick| recorded(case.policy, pick));
@@ -197,7 +197,7 @@ pub(super) struct Scored<'s> {
 
 impl<'s> Scored<'s> {
     /// In an uncertain decision the current picks go first, because it loses no pick.
-    pub(super) fn new(case: &Case<'_>, passed: &'s [Row], parts: &'s mut [Vec<i64>]) -> Scored<'s> {
+    pub(super) fn new(case: &DecisionCase<'_>, passed: &'s [Row], parts: &'s mut [Vec<i64>]) -> Scored<'s> {
         let is_earlier = |row: &Row| case.current_rows.binary_search(row).is_ok();
         let first = if case.is_uncertain { passed.iter().map(is_earlier).collect() } else { Vec::new() };
         Scored { passed, parts, first }

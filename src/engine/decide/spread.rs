@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::cluster_table::{Row, Table, Texts, number};
 use super::findings::Recorder;
-use super::own_policy::Case;
+use super::own_policy::DecisionCase;
 use super::select::{Scored, by_what};
 use berth_base::model::placement::{Policy, ScoreRule, SpreadConstraint};
 
@@ -27,10 +27,10 @@ const VIOLATION: i64 = 1000;
 pub(super) struct Spreading<'a> {
     /// The index of the policy's scorer that holds the constraints.
     pub(super) part: usize,
-    constraints: Vec<Counted<'a>>,
+    constraints: Vec<DomainCounts<'a>>,
 }
 
-struct Counted<'a> {
+struct DomainCounts<'a> {
     constraint: &'a SpreadConstraint,
     domains: Arc<Texts>,
     /// By number of the domain; number 0 is no domain.
@@ -58,7 +58,7 @@ impl<'a> Spreading<'a> {
             let counts = vec![0; domains.count()];
             let real = counts.len().saturating_sub(1);
             let domains_with = std::iter::once((0, real)).filter(|(_, real)| *real > 0).collect();
-            Counted { constraint, domains, counts, domains_with }
+            DomainCounts { constraint, domains, counts, domains_with }
         };
         Some(Spreading { part, constraints: constraints.into_iter().map(counted).collect() })
     }
@@ -74,7 +74,7 @@ impl<'a> Spreading<'a> {
     }
 
     fn levels(&self) -> Levels {
-        Levels(self.constraints.iter().map(Counted::levels).collect())
+        Levels(self.constraints.iter().map(DomainCounts::levels).collect())
     }
 
     /// Returns the score of a pick of this cluster; the error is the key of the required constraint that it
@@ -97,7 +97,7 @@ impl<'a> Spreading<'a> {
     }
 }
 
-impl Counted<'_> {
+impl DomainCounts<'_> {
     fn add(&mut self, row: Row) {
         let domain = self.domains.ids[row as usize] as usize;
         let count = self.counts[domain];
@@ -143,7 +143,7 @@ impl Counted<'_> {
 }
 
 /// Clusters in the same domains, the best last.
-struct Group<'a> {
+struct DomainGroup<'a> {
     left: Vec<u32>,
     /// The constraints' verdict on the last pick: a score, or the key of a constraint that it would break.
     outlook: Result<i64, &'a str>,
@@ -152,7 +152,7 @@ struct Group<'a> {
 /// Returns indexes into the clusters that passed, in the order of picking. Writes the scores of each pick
 /// into the parts.
 pub(super) fn pick(
-    case: &Case<'_>,
+    case: &DecisionCase<'_>,
     scored: Scored<'_>,
     mut spreading: Spreading<'_>,
     open: usize,
@@ -189,15 +189,15 @@ pub(super) fn pick(
     chosen
 }
 
-fn group<'a>(spreading: &Spreading<'a>, passed: &[Row]) -> Vec<Group<'a>> {
+fn group<'a>(spreading: &Spreading<'a>, passed: &[Row]) -> Vec<DomainGroup<'a>> {
     let mut groups: BTreeMap<Vec<u32>, Vec<u32>> = BTreeMap::new();
     for index in 0..number(passed.len()) {
         groups.entry(spreading.domains(passed[index as usize])).or_default().push(index);
     }
-    groups.into_values().map(|left| Group { left, outlook: Ok(0) }).collect()
+    groups.into_values().map(|left| DomainGroup { left, outlook: Ok(0) }).collect()
 }
 
-fn sort(policy: &Policy, groups: &mut [Group<'_>], scored: &Scored<'_>) {
+fn sort(policy: &Policy, groups: &mut [DomainGroup<'_>], scored: &Scored<'_>) {
     let order = |a: &u32, b: &u32| -> Ordering {
         scored.by_first(*a, *b).then_with(|| scored.by_parts(policy, *a, *b)).reverse()
     };
@@ -219,9 +219,9 @@ fn forget_earlier(policy: &Policy, parts: &mut [Vec<i64>]) -> bool {
 
 /// Records for each remaining cluster why it is not picked.
 fn report(
-    case: &Case<'_>,
+    case: &DecisionCase<'_>,
     scored: Scored<'_>,
-    groups: &[Group<'_>],
+    groups: &[DomainGroup<'_>],
     (chosen, part, open): (&[u32], usize, usize),
     recorder: &mut impl Recorder,
 ) {

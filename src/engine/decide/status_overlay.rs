@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use super::digest::{Read, Reads};
 use super::filter::may_expire;
-use berth_base::model::cluster::{Silence, Standing};
+use berth_base::model::cluster::{Readiness, Silence};
 use berth_base::model::selector::{Labels, Measure};
 use berth_base::model::status::TaintName;
 use berth_base::model::{Cluster, ClusterStatus, Fleet, Map, Shared, Taint, Timestamp};
@@ -56,7 +56,7 @@ pub(super) fn heard<'s>(
     let mut clusters = fleet.clusters.cursor();
     for (name, status) in statuses.iter().filter(|(_, status)| !status.heard && status.silent.is_none()) {
         let Some(reported) = status.reported else { continue };
-        let Some(Standing::Reported(file)) = clusters.get(name).map(|cluster| &cluster.standing) else {
+        let Some(Readiness::Reported(file)) = clusters.get(name).map(|cluster| &cluster.standing) else {
             continue;
         };
         let dated = file.agent.as_ref().and_then(|agent| agent.heartbeat);
@@ -103,7 +103,7 @@ fn add(cluster: &mut Cluster, of_file: &Labels, status: &ClusterStatus) {
     cluster.scores.extend(status.scores.clone());
     cluster.workloads.extend(status.workloads.clone());
     if status.heard
-        && let Standing::Reported(file) = std::mem::replace(&mut cluster.standing, Standing::Assumed)
+        && let Readiness::Reported(file) = std::mem::replace(&mut cluster.standing, Readiness::Assumed)
     {
         cluster.taints.retain(|taint| !file.taints.contains(taint));
     }
@@ -183,10 +183,10 @@ pub(super) fn facts(
 }
 
 /// Reports whether a read uses the report in a cluster's file.
-fn reads_standing(read: &Read<'_>, standing: &Standing) -> bool {
+fn reads_standing(read: &Read<'_>, standing: &Readiness) -> bool {
     match (read, standing) {
-        (Read::Ready | Read::Eligible(_), Standing::Reported(_)) => true,
-        (Read::Taints, Standing::Reported(file)) => !file.taints.is_empty(),
+        (Read::Ready | Read::Eligible(_), Readiness::Reported(_)) => true,
+        (Read::Taints, Readiness::Reported(file)) => !file.taints.is_empty(),
         _ => false,
     }
 }

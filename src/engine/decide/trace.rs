@@ -51,7 +51,7 @@ pub struct ClusterTrace {
     pub picked: bool,
     /// The reason for picking the cluster, or the first step that refused it.
     pub reason: String,
-    pub steps: Vec<Step>,
+    pub steps: Vec<TraceStep>,
     pub scores: Vec<ScorePart>,
     /// The cluster's place among those that passed, from 1; `None` if no order was needed.
     pub rank: Option<usize>,
@@ -61,7 +61,7 @@ pub struct ClusterTrace {
 
 /// One rule's verdict on the cluster.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct TraceStep {
     pub stage: Stage,
     /// The rule in words.
     pub rule: String,
@@ -176,7 +176,7 @@ impl Recorder for Steps {
 impl Steps {
     /// Returns the steps of one cluster through the filters; empty for a cluster that did not pass through
     /// them.
-    fn filters(&self, row: Row) -> Vec<Step> {
+    fn filters(&self, row: Row) -> Vec<TraceStep> {
         if self.kept.contains(&row) || (self.left_out.contains_key(&row) && !self.ranks.contains_key(&row)) {
             return Vec::new();
         }
@@ -186,7 +186,7 @@ impl Steps {
             let passed = failed != Some(index);
             let why =
                 if passed { String::new() } else { self.reasons.get(&row).cloned().unwrap_or_default() };
-            Step { stage: Stage::Filter, rule: rule.clone(), by: by.clone(), passed, why }
+            TraceStep { stage: Stage::Filter, rule: rule.clone(), by: by.clone(), passed, why }
         };
         self.words.iter().take(until).enumerate().map(step).collect()
     }
@@ -201,9 +201,9 @@ impl Steps {
     }
 
     /// Returns the trace of a pick that stays. `steps` are those of a decision without current picks.
-    pub(super) fn kept_cluster(&self, row: Row, steps: Vec<Step>, policy: &Policy) -> ClusterTrace {
+    pub(super) fn kept_cluster(&self, row: Row, steps: Vec<TraceStep>, policy: &Policy) -> ClusterTrace {
         let mut trace = self.cluster(row, steps, Some(policy));
-        trace.steps.push(Step {
+        trace.steps.push(TraceStep {
             stage: Stage::Stay,
             rule: "picked earlier under the same policy, so it stays".to_owned(),
             by: None,
@@ -218,7 +218,12 @@ impl Steps {
     }
 
     /// Returns the whole trace of a considered cluster.
-    pub(super) fn cluster(&self, row: Row, mut steps: Vec<Step>, policy: Option<&Policy>) -> ClusterTrace {
+    pub(super) fn cluster(
+        &self,
+        row: Row,
+        mut steps: Vec<TraceStep>,
+        policy: Option<&Policy>,
+    ) -> ClusterTrace {
         let considered = steps.iter().all(|step| step.passed);
         if considered {
             steps.extend(self.filters(row));
@@ -247,13 +252,13 @@ pub(super) fn candidate_steps<'a>(
     table: &'a Table<'a>,
     filters: &'a [Filter],
     is_current: &'a [bool],
-) -> impl Fn(Row) -> Vec<Step> + 'a {
+) -> impl Fn(Row) -> Vec<TraceStep> + 'a {
     let checks: Vec<_> = filters.iter().map(|filter| Checked::new(table, filter, is_current)).collect();
     move |row| {
         let mut steps = Vec::new();
         for check in &checks {
             let refusal = check.refuse(row);
-            steps.push(Step {
+            steps.push(TraceStep {
                 stage: Stage::Candidate,
                 rule: check.words(),
                 by: check.filter.by.clone(),

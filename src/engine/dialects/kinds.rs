@@ -1,7 +1,8 @@
-//! What a dialect says about its kinds: the parts of a JSON Schema beside the reader; the role of each
-//! object for access rules, and the objects inside a document; the bearing of documents on each other,
-//! which determines the documents that are read again when one of them changes; and the fields that select
-//! a placement's clusters, which `explain` edits.
+//! The description of a dialect's kinds.
+//!
+//! It has the parts of a JSON Schema beside the reader; the role of each object for access rules, and the objects
+//! inside a document; the bearing of documents on each other, which determines the documents that are read again
+//! when one of them changes; and the fields that select a placement's clusters, which `explain` edits.
 
 use serde_json::Value as Json;
 

@@ -33,7 +33,7 @@ use berth_base::model::{
     Approval, Cluster, ClusterStatus, IdParts, Key, Map, ObjectId, Placement, Shared, Workload,
 };
 use berth_base::packed::Packed;
-use berth_base::yaml::{Asked, Node, Scope};
+use berth_base::yaml::{Node, Questions, Scope};
 
 /// A document of the source tree, shared between passes.
 pub type Document = Shared<ParsedDocument>;
@@ -216,7 +216,7 @@ pub struct Input<'a> {
     /// The contexts in which documents are read.
     pub contexts: &'a ReadingContexts,
     /// Records the fields that readers ask for, to generate schemas.
-    pub asked: Option<Arc<Asked>>,
+    pub asked: Option<Arc<Questions>>,
 }
 
 impl Input<'_> {

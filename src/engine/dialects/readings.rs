@@ -14,7 +14,7 @@ use berth_base::parallel;
 use berth_base::yaml::Scope;
 
 /// The result of a reading, of any type.
-type Made = Arc<dyn Any + Send + Sync>;
+type AnyReading = Arc<dyn Any + Send + Sync>;
 
 /// The contexts in which documents are read, by stage.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ pub struct ReadingContexts {
 
 /// The last reading of each stage of one document.
 #[derive(Debug, Default)]
-pub struct Readings(Mutex<Vec<(ReadingContext, Made)>>);
+pub struct Readings(Mutex<Vec<(ReadingContext, AnyReading)>>);
 
 /// A copy of a document may be changed, so it begins without readings.
 impl Clone for Readings {
@@ -78,7 +78,7 @@ impl ParsedDocument {
         let Some(readings) = &self.readings else { return Arc::new(read()) };
         let kept = || readings.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = kept().iter().find(|(one, _)| *one == against).map(|(_, made)| made.clone());
-        if let Some(Ok(made)) = known.map(Made::downcast) {
+        if let Some(Ok(made)) = known.map(AnyReading::downcast) {
             return made;
         }
         let made = Arc::new(read());

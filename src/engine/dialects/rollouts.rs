@@ -130,18 +130,10 @@ mod tests {
     fn releases() -> Releases {
         let release = |number| Release { number, begun: at(0), inputs: ContentId([0; 20]) };
         Releases {
-            key: Key::new("", "Workload", "shop", "web"),
-            current: release(2),
             good: Some(1),
             earlier: vec![release(1)],
             assigned: BTreeMap::from([("a".to_owned(), Assignment { release: 2, at: at(10) })]),
-            stays: BTreeMap::new(),
-            taken_back: false,
-            restarts: 0,
-            halted: None,
-            run: None,
-            removing: BTreeMap::new(),
-            awaited: BTreeMap::new(),
+            ..Releases::of(Key::new("", "Workload", "shop", "web"), release(2))
         }
     }
 

@@ -9,13 +9,13 @@ use super::naming::{
     placement_text,
 };
 use super::slices::{Slice, assign, order};
-use super::{Place, Planned, Shown};
+use super::{HubContent, HubPlaces, Planned};
 use crate::dialects::DIALECTS;
 use berth_base::model::{Decision, Key, ObjectWrite, WriteChain};
 
 /// The API whose objects are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Form {
+pub enum DecisionApi {
     Sig,
     Ocm,
 }
@@ -31,35 +31,35 @@ const GROUP: &str = "berth.dev/decision-group";
 /// The name of the scheduler.
 const SCHEDULER: &str = "berth";
 
-impl Form {
+impl DecisionApi {
     pub fn group(self) -> &'static str {
         match self {
-            Form::Sig => crate::dialects::inventory::GROUP,
-            Form::Ocm => OCM_GROUP,
+            DecisionApi::Sig => crate::dialects::inventory::GROUP,
+            DecisionApi::Ocm => OCM_GROUP,
         }
     }
 
     pub fn version(self) -> &'static str {
         match self {
-            Form::Sig => crate::dialects::inventory::VERSION,
-            Form::Ocm => "v1beta1",
+            DecisionApi::Sig => crate::dialects::inventory::VERSION,
+            DecisionApi::Ocm => "v1beta1",
         }
     }
 
     /// Returns the text between a placement's name and a slice's number.
     fn joint(self) -> &'static str {
-        if self == Form::Sig { "-" } else { "-decision-" }
+        if self == DecisionApi::Sig { "-" } else { "-decision-" }
     }
 
     /// Returns the number of the first slice.
     fn first(self) -> usize {
-        if self == Form::Sig { 0 } else { 1 }
+        if self == DecisionApi::Sig { 0 } else { 1 }
     }
 }
 
 /// The objects in a hub.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Live<'l> {
+pub struct LiveDecisions<'l> {
     /// The decisions of the form, in all namespaces.
     pub decisions: &'l [Json],
     /// OCM's Placements, if the hub has any.
@@ -75,7 +75,7 @@ struct Home {
 }
 
 /// Plans the writes that bring the decisions to a hub.
-pub fn plan(form: Form, shown: &Shown, live: Live<'_>, place: &Place) -> Planned {
+pub fn plan(form: DecisionApi, shown: &HubContent, live: LiveDecisions<'_>, place: &HubPlaces) -> Planned {
     let mut planned = Planned::default();
     let mut own: BTreeMap<&str, Vec<&Json>> = BTreeMap::new();
     for object in live.decisions.iter().filter(|object| is_own(object, place)) {
@@ -98,7 +98,7 @@ pub fn plan(form: Form, shown: &Shown, live: Live<'_>, place: &Place) -> Planned
     for (home, decision) in homes {
         let text = placement_text(&decision.key);
         let objects = own.get(text.as_str()).map(Vec::as_slice).unwrap_or_default();
-        if form == Form::Ocm && scheduled.contains(&(home.namespace.as_str(), home.key.as_str())) {
+        if form == DecisionApi::Ocm && scheduled.contains(&(home.namespace.as_str(), home.key.as_str())) {
             planned.note(format!(
                 "{}: the hub has a Placement `{}/{}` of its own, whose decisions Open Cluster Management makes",
                 decision.key, home.namespace, home.key
@@ -107,7 +107,8 @@ pub fn plan(form: Form, shown: &Shown, live: Live<'_>, place: &Place) -> Planned
             continue;
         }
         planned.chain(
-            One { form, place, home: &home, text: &text, foreign: &foreign }.writes(decision, objects),
+            PlacementObjects { form, place, home: &home, text: &text, foreign: &foreign }
+                .writes(decision, objects),
         );
         kept.insert(text);
     }
@@ -122,10 +123,10 @@ pub fn plan(form: Form, shown: &Shown, live: Live<'_>, place: &Place) -> Planned
 /// Returns the place of each placement's objects. If several placements have the same place, the first that
 /// already has objects there keeps it.
 fn homes<'s>(
-    shown: &'s Shown,
+    shown: &'s HubContent,
     own: &BTreeMap<&str, Vec<&Json>>,
-    place: &Place,
-    form: Form,
+    place: &HubPlaces,
+    form: DecisionApi,
     planned: &mut Planned,
 ) -> BTreeMap<Home, &'s Decision> {
     let mut homes: BTreeMap<Home, &Decision> = BTreeMap::new();
@@ -157,7 +158,7 @@ fn homes<'s>(
 }
 
 impl Home {
-    fn of(key: &Key, place: &Place) -> Home {
+    fn of(key: &Key, place: &HubPlaces) -> Home {
         let (own, name) = (&*key.namespace, &*key.name);
         let (namespace, key) = match &place.decisions {
             Some(namespace) if own.is_empty() => (namespace.as_str(), name.to_owned()),
@@ -169,33 +170,33 @@ impl Home {
     }
 }
 
-impl Form {
+impl DecisionApi {
     /// Returns the label by which consumers find a placement's objects.
     fn key_label(self) -> &'static str {
         match self {
-            Form::Sig => "multicluster.x-k8s.io/decision-key",
-            Form::Ocm => "cluster.open-cluster-management.io/placement",
+            DecisionApi::Sig => "multicluster.x-k8s.io/decision-key",
+            DecisionApi::Ocm => "cluster.open-cluster-management.io/placement",
         }
     }
 
     fn index_label(self) -> &'static str {
         match self {
-            Form::Sig => "multicluster.x-k8s.io/decision-index",
-            Form::Ocm => "cluster.open-cluster-management.io/decision-group-index",
+            DecisionApi::Sig => "multicluster.x-k8s.io/decision-index",
+            DecisionApi::Ocm => "cluster.open-cluster-management.io/decision-group-index",
         }
     }
 }
 
 /// The objects of one placement.
-struct One<'p> {
-    form: Form,
-    place: &'p Place,
+struct PlacementObjects<'p> {
+    form: DecisionApi,
+    place: &'p HubPlaces,
     home: &'p Home,
     text: &'p str,
     foreign: &'p BTreeSet<(&'p str, &'p str)>,
 }
 
-impl One<'_> {
+impl PlacementObjects<'_> {
     fn writes(&self, decision: &Decision, own: &[&Json]) -> WriteChain {
         let (here, elsewhere): (Vec<&Json>, Vec<&Json>) = own.iter().partition(|object| {
             self.number(name(object)).is_some() && namespace(object) == self.home.namespace
@@ -264,7 +265,7 @@ impl One<'_> {
         };
         let base = before.cloned().unwrap_or_else(blank);
         let mut after = marked(&base, labels, &notes);
-        if self.form == Form::Sig {
+        if self.form == DecisionApi::Sig {
             after["schedulerName"] = json!(SCHEDULER);
             after["decisions"] = decisions;
             writes.push(if before.is_some() {
@@ -302,7 +303,7 @@ impl One<'_> {
     }
 
     fn labels(&self, slice: &Slice, is_grouped: bool, group: &str) -> Vec<(String, String)> {
-        let index = if is_grouped || self.form == Form::Ocm { slice.group } else { slice.number };
+        let index = if is_grouped || self.form == DecisionApi::Ocm { slice.group } else { slice.number };
         let pair = |key: &str, value: String| (key.to_owned(), value);
         let mut labels = vec![
             own_label(self.place),
@@ -310,11 +311,11 @@ impl One<'_> {
             pair(self.form.index_label(), index.to_string()),
         ];
         match self.form {
-            Form::Sig => {
+            DecisionApi::Sig => {
                 labels.push(pair("multicluster.x-k8s.io/placement-key", self.home.key.clone()));
                 labels.push(pair("x-k8s.io/cluster-manager", SCHEDULER.to_owned()));
             }
-            Form::Ocm => {
+            DecisionApi::Ocm => {
                 let key = "cluster.open-cluster-management.io/decision-group-name";
                 labels.push(pair(key, label_value(group)));
             }
@@ -330,16 +331,16 @@ impl One<'_> {
     /// Returns the name of a cluster in a decision.
     fn entry_name(&self, cluster: &str) -> String {
         match self.form {
-            Form::Sig => object_name(cluster),
-            Form::Ocm => cluster.to_owned(),
+            DecisionApi::Sig => object_name(cluster),
+            DecisionApi::Ocm => cluster.to_owned(),
         }
     }
 
     fn decisions(&self, clusters: &BTreeSet<String>) -> Json {
         let profiles = &self.place.profiles;
         let entry = |cluster: &String| match self.form {
-            Form::Sig => json!({"clusterProfileRef": {"name": cluster, "namespace": profiles}}),
-            Form::Ocm => json!({"clusterName": cluster, "reason": ""}),
+            DecisionApi::Sig => json!({"clusterProfileRef": {"name": cluster, "namespace": profiles}}),
+            DecisionApi::Ocm => json!({"clusterName": cluster, "reason": ""}),
         };
         clusters.iter().map(entry).collect()
     }
@@ -347,8 +348,8 @@ impl One<'_> {
     /// Returns the list of clusters in an object.
     fn list<'o>(&self, object: &'o Json) -> Option<&'o Json> {
         match self.form {
-            Form::Sig => object.get("decisions"),
-            Form::Ocm => object.pointer("/status/decisions"),
+            DecisionApi::Sig => object.get("decisions"),
+            DecisionApi::Ocm => object.pointer("/status/decisions"),
         }
     }
 
@@ -357,8 +358,8 @@ impl One<'_> {
         let entries = self.list(object).and_then(Json::as_array).into_iter().flatten();
         let cluster = |entry: &Json| {
             let name = match self.form {
-                Form::Sig => entry.pointer("/clusterProfileRef/name"),
-                Form::Ocm => entry.get("clusterName"),
+                DecisionApi::Sig => entry.pointer("/clusterProfileRef/name"),
+                DecisionApi::Ocm => entry.get("clusterName"),
             };
             name.and_then(Json::as_str).map(str::to_owned)
         };
@@ -371,6 +372,6 @@ impl One<'_> {
     fn is_marked(&self, object: &Json, slice: &Slice, labels: &[(String, String)]) -> bool {
         labels.iter().all(|(key, value)| label(object, key) == Some(value))
             && self.annotations(slice).iter().all(|(key, value)| annotation(object, key) == Some(value))
-            && (self.form == Form::Ocm || object["schedulerName"] == SCHEDULER)
+            && (self.form == DecisionApi::Ocm || object["schedulerName"] == SCHEDULER)
     }
 }

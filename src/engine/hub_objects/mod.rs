@@ -19,11 +19,11 @@ mod tests;
 
 use crate::dialects::inventory::GROUP as SIG_GROUP;
 use berth_base::model::{Cluster, ClusterStatus, Decision, Key, Map, Shared, WriteChain};
-use decisions::{Form, OCM_GROUP};
+use decisions::{DecisionApi, OCM_GROUP};
 
 /// The state that the hub shows.
 #[derive(Clone, Debug, Default)]
-pub struct Shown {
+pub struct HubContent {
     /// The number of the publication.
     pub sequence: u64,
     pub decisions: Map<Key, Decision>,
@@ -34,7 +34,7 @@ pub struct Shown {
 
 /// The places and marks of berth's objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct HubPlaces {
     /// The fleet in the objects' labels, so that several fleets can share a hub.
     pub fleet: String,
     /// The namespace of all decisions. `None`: the namespace of each placement.
@@ -80,13 +80,13 @@ const WRITE: &[&str] = &["list", "create", "update", "delete"];
 
 /// Returns the rights for decisions in these forms, and for ClusterProfiles if berth writes them in this
 /// namespace.
-pub fn rights(forms: &[Form], profiles: Option<&str>) -> Vec<Right> {
+pub fn rights(forms: &[DecisionApi], profiles: Option<&str>) -> Vec<Right> {
     let right = |group, resource, verbs| Right { group, resource, verbs, name: None };
     let mut rights = Vec::new();
-    if forms.contains(&Form::Sig) {
+    if forms.contains(&DecisionApi::Sig) {
         rights.push(right(SIG_GROUP, "placementdecisions", WRITE));
     }
-    if forms.contains(&Form::Ocm) {
+    if forms.contains(&DecisionApi::Ocm) {
         rights.push(right(OCM_GROUP, "placementdecisions", WRITE));
         rights.push(right(OCM_GROUP, "placementdecisions/status", &["update"]));
         rights.push(right(OCM_GROUP, "placements", &["list"]));
@@ -98,7 +98,7 @@ pub fn rights(forms: &[Form], profiles: Option<&str>) -> Vec<Right> {
             .push(Right { name: Some(namespace.to_owned()), ..right("", "namespaces", &["list", "update"]) });
         // A right to create cannot name the object.
         rights.push(right("", "namespaces", &["create"]));
-    } else if forms.contains(&Form::Sig) {
+    } else if forms.contains(&DecisionApi::Sig) {
         // Needed to warn of decisions for clusters without a profile.
         rights.push(right(SIG_GROUP, "clusterprofiles", &["list"]));
     }

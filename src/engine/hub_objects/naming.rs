@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 use sha2::{Digest as _, Sha256};
 
-use super::Place;
+use super::HubPlaces;
 use berth_base::meta::names::{is_dns_subdomain, is_label_value};
 use berth_base::model::Key;
 use berth_base::text::hex;
@@ -45,12 +45,12 @@ fn hashed(text: &str, longest: usize) -> String {
 }
 
 /// Reports whether berth wrote an object for this fleet.
-pub(super) fn is_own(object: &Json, place: &Place) -> bool {
+pub(super) fn is_own(object: &Json, place: &HubPlaces) -> bool {
     label(object, FLEET) == Some(&label_value(&place.fleet))
 }
 
 /// Returns the label that marks an object as berth's own.
-pub(super) fn own_label(place: &Place) -> (String, String) {
+pub(super) fn own_label(place: &HubPlaces) -> (String, String) {
     (FLEET.to_owned(), label_value(&place.fleet))
 }
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value as Json, json};
 
 use super::naming::{is_own, label, marked, name, namespace, object_name, own_label};
-use super::{Place, Planned, Shown};
+use super::{HubContent, HubPlaces, Planned};
 use crate::dialects::inventory::{GROUP, KIND, VERSION};
-use berth_base::model::cluster::Standing;
+use berth_base::model::cluster::Readiness;
 use berth_base::model::{Cluster, ClusterStatus, ObjectWrite, Timestamp, WriteChain};
 
 pub const PLURAL: &str = "clusterprofiles";
@@ -26,7 +26,7 @@ const LONGEST_MESSAGE: usize = 1000;
 
 /// The objects in a hub.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Live<'l> {
+pub struct LiveProfiles<'l> {
     /// The profiles in all namespaces.
     pub profiles: &'l [Json],
     /// The namespace of the profiles, if it exists.
@@ -34,7 +34,7 @@ pub struct Live<'l> {
 }
 
 /// Plans the write that creates the profiles' namespace, or labels it.
-pub fn plan_namespace(live: Live<'_>, place: &Place) -> Planned {
+pub fn plan_namespace(live: LiveProfiles<'_>, place: &HubPlaces) -> Planned {
     let labels: Vec<(String, String)> =
         place.cluster_set.iter().map(|set| (SET_LABEL.to_owned(), set.clone())).collect();
     let mut planned = Planned::default();
@@ -55,9 +55,9 @@ pub fn plan_namespace(live: Live<'_>, place: &Place) -> Planned {
 /// Plans the writes that bring the profiles to a hub. It does not change the statuses of the clusters in
 /// `waiting`, which were just written.
 pub fn plan(
-    shown: &Shown,
-    live: Live<'_>,
-    place: &Place,
+    shown: &HubContent,
+    live: LiveProfiles<'_>,
+    place: &HubPlaces,
     waiting: &BTreeSet<String>,
     now: Timestamp,
 ) -> Planned {
@@ -84,7 +84,7 @@ pub fn plan(
             continue;
         }
         let status = shown.statuses.get(cluster_name).map(|status| &**status);
-        let one = One { cluster, status, before, now };
+        let one = ProfileObject { cluster, status, before, now };
         let chain = one.writes(place, &name, waiting.contains(cluster_name), &mut planned);
         planned.chain(chain);
     }
@@ -99,15 +99,15 @@ fn manager(object: &Json) -> Option<&str> {
 }
 
 /// One cluster, and its profile if it has one.
-struct One<'o> {
+struct ProfileObject<'o> {
     cluster: &'o Cluster,
     status: Option<&'o ClusterStatus>,
     before: Option<&'o Json>,
     now: Timestamp,
 }
 
-impl One<'_> {
-    fn writes(&self, place: &Place, name: &str, waits: bool, planned: &mut Planned) -> WriteChain {
+impl ProfileObject<'_> {
+    fn writes(&self, place: &HubPlaces, name: &str, waits: bool, planned: &mut Planned) -> WriteChain {
         let labels = [own_label(place), (MANAGER_LABEL.to_owned(), MANAGER.to_owned())];
         let blank = || {
             json!({
@@ -203,7 +203,7 @@ impl One<'_> {
             let none = || "no member has reported yet".to_owned();
             let joined = ("False", "NoReport", none());
             return match &self.cluster.standing {
-                Standing::Reported(report) => {
+                Readiness::Reported(report) => {
                     let said = "as the inventory says".to_owned();
                     let healthy = match report.ready {
                         Some(true) => ("True", "InventoryReady", said),
@@ -212,7 +212,7 @@ impl One<'_> {
                     };
                     [healthy, joined]
                 }
-                Standing::Assumed => [("Unknown", "NoReport", none()), joined],
+                Readiness::Assumed => [("Unknown", "NoReport", none()), joined],
             };
         };
         if let Some(silence) = status.silence() {
@@ -247,7 +247,7 @@ impl One<'_> {
 const VERSION_CLAIM: &str = "kubeversion.open-cluster-management.io";
 
 /// Returns a note on the clusters without a profile, for a hub whose profiles another manager writes.
-pub fn missing(shown: &Shown, profiles: &[Json], place: &Place) -> Option<String> {
+pub fn missing(shown: &HubContent, profiles: &[Json], place: &HubPlaces) -> Option<String> {
     let here: BTreeSet<&str> =
         profiles.iter().filter(|one| namespace(one) == place.profiles).map(name).collect();
     let picked: BTreeSet<&str> =

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
-use super::decisions::{self, Form};
-use super::{Place, Planned, Shown, profiles};
+use super::decisions::{self, DecisionApi};
+use super::{HubContent, HubPlaces, Planned, profiles};
 use berth_base::model::status::Applied;
 use berth_base::model::{
     Cluster, ClusterStatus, Decision, Group, Key, ObjectId, ObjectWrite, Pick, Shared, Timestamp,
@@ -11,8 +11,8 @@ use berth_base::model::{
 
 const NOW: &str = "2026-11-01T12:00:00Z";
 
-fn place() -> Place {
-    Place { fleet: "demo".to_owned(), decisions: None, profiles: "fleet".to_owned(), cluster_set: None }
+fn place() -> HubPlaces {
+    HubPlaces { fleet: "demo".to_owned(), decisions: None, profiles: "fleet".to_owned(), cluster_set: None }
 }
 
 /// A hub in memory that handles writes like an API server.
@@ -70,18 +70,18 @@ impl Hub {
         all.len()
     }
 
-    fn plan(&self, form: Form, shown: &Shown) -> Planned {
+    fn plan(&self, form: DecisionApi, shown: &HubContent) -> Planned {
         let (listed, placements): (Vec<Json>, Vec<Json>) =
             self.of_group(form.group()).into_iter().partition(|object| object["kind"] == decisions::KIND);
         decisions::plan(
             form,
             shown,
-            decisions::Live { decisions: &listed, placements: &placements },
+            decisions::LiveDecisions { decisions: &listed, placements: &placements },
             &place(),
         )
     }
 
-    fn make_right(&mut self, form: Form, shown: &Shown) -> usize {
+    fn make_right(&mut self, form: DecisionApi, shown: &HubContent) -> usize {
         let planned = self.plan(form, shown);
         self.perform(&planned, usize::MAX)
     }
@@ -103,16 +103,16 @@ fn placement(name: &str) -> Key {
     Key::new("cluster.open-cluster-management.io", "Placement", "shop", name)
 }
 
-fn shown(decisions: Vec<Decision>) -> Shown {
+fn shown(decisions: Vec<Decision>) -> HubContent {
     let decisions = decisions.into_iter().map(|one| (one.key.clone(), one)).collect();
-    Shown { decisions, ..Shown::default() }
+    HubContent { decisions, ..HubContent::default() }
 }
 
 #[test]
 fn slices_of_a_hundred_carry_their_key_and_number() {
     let mut hub = Hub::default();
     let all = shown(vec![decision(placement("web"), numbered(250))]);
-    assert_eq!(hub.make_right(Form::Sig, &all), 3);
+    assert_eq!(hub.make_right(DecisionApi::Sig, &all), 3);
     let slices = hub.of_group("multicluster.x-k8s.io");
     let seen: Vec<(&str, &str, usize)> = slices
         .iter()
@@ -131,17 +131,17 @@ fn slices_of_a_hundred_carry_their_key_and_number() {
     assert_eq!(seen, [("web-0", "0", 100), ("web-1", "1", 100), ("web-2", "2", 50)]);
     let first = json!({"clusterProfileRef": {"name": "c000", "namespace": "fleet"}});
     assert_eq!(slices[0]["decisions"][0], first);
-    assert_eq!(hub.make_right(Form::Sig, &all), 0, "a second round writes nothing");
+    assert_eq!(hub.make_right(DecisionApi::Sig, &all), 0, "a second round writes nothing");
     let mut fewer = numbered(250);
     fewer.remove(120);
-    assert_eq!(hub.make_right(Form::Sig, &shown(vec![decision(placement("web"), fewer)])), 1);
+    assert_eq!(hub.make_right(DecisionApi::Sig, &shown(vec![decision(placement("web"), fewer)])), 1);
 }
 
 #[test]
 fn an_object_of_ocm_is_found_by_its_label_only_once_its_status_is_there() {
     let mut hub = Hub::default();
     let all = shown(vec![decision(placement("web"), numbered(2))]);
-    let planned = hub.plan(Form::Ocm, &all);
+    let planned = hub.plan(DecisionApi::Ocm, &all);
     let label = "/metadata/labels/cluster.open-cluster-management.io~1placement";
     let kinds: Vec<bool> =
         planned.chains[0].iter().map(|write| write.object().pointer(label).is_some()).collect();
@@ -150,23 +150,23 @@ fn an_object_of_ocm_is_found_by_its_label_only_once_its_status_is_there() {
     for most in 0..3 {
         let mut hub = Hub::default();
         hub.perform(&planned, most);
-        hub.make_right(Form::Ocm, &all);
-        assert_eq!(hub.make_right(Form::Ocm, &all), 0, "{most}");
+        hub.make_right(DecisionApi::Ocm, &all);
+        assert_eq!(hub.make_right(DecisionApi::Ocm, &all), 0, "{most}");
         let object = &hub.of_group(decisions::OCM_GROUP)[0];
         assert_eq!(object.pointer(label), Some(&json!("web")));
         assert_eq!(object["status"]["decisions"][1], json!({"clusterName": "c001", "reason": ""}));
     }
-    hub.make_right(Form::Ocm, &all);
+    hub.make_right(DecisionApi::Ocm, &all);
     assert_eq!(hub.objects.keys().next().expect("an object").name.as_ref(), "web-decision-1");
 }
 
 #[test]
 fn no_cluster_is_an_empty_list_and_no_placement_is_no_object() {
     let mut hub = Hub::default();
-    hub.make_right(Form::Sig, &shown(vec![decision(placement("web"), numbered(3))]));
-    hub.make_right(Form::Sig, &shown(vec![decision(placement("web"), Vec::new())]));
+    hub.make_right(DecisionApi::Sig, &shown(vec![decision(placement("web"), numbered(3))]));
+    hub.make_right(DecisionApi::Sig, &shown(vec![decision(placement("web"), Vec::new())]));
     assert_eq!(hub.of_group("multicluster.x-k8s.io")[0]["decisions"], json!([]));
-    assert_eq!(hub.make_right(Form::Sig, &shown(Vec::new())), 1);
+    assert_eq!(hub.make_right(DecisionApi::Sig, &shown(Vec::new())), 1);
     assert!(hub.objects.is_empty());
 }
 
@@ -178,10 +178,10 @@ fn objects_of_others_stay_and_their_numbers_are_not_used() {
         "decisions": [{"clusterProfileRef": {"name": "x"}}],
     });
     let mut hub = Hub::with(vec![foreign.clone()]);
-    hub.make_right(Form::Sig, &shown(vec![decision(placement("web"), numbered(1))]));
+    hub.make_right(DecisionApi::Sig, &shown(vec![decision(placement("web"), numbered(1))]));
     let names: Vec<String> = hub.objects.keys().map(|id| id.name.to_string()).collect();
     assert_eq!(names, ["web-0", "web-1"]);
-    hub.make_right(Form::Sig, &shown(Vec::new()));
+    hub.make_right(DecisionApi::Sig, &shown(Vec::new()));
     assert_eq!(hub.of_group("multicluster.x-k8s.io"), [foreign]);
 }
 
@@ -189,11 +189,11 @@ fn objects_of_others_stay_and_their_numbers_are_not_used() {
 fn what_others_change_about_an_object_is_put_right_and_what_they_add_stays() {
     let all = shown(vec![decision(placement("web"), numbered(2))]);
     let mut hub = Hub::default();
-    hub.make_right(Form::Sig, &all);
+    hub.make_right(DecisionApi::Sig, &all);
     let object = hub.objects.values_mut().next().expect("an object");
     object["metadata"]["labels"]["team"] = json!("shop");
     object["decisions"][0]["clusterProfileRef"]["namespace"] = json!("elsewhere");
-    assert_eq!(hub.make_right(Form::Sig, &all), 1);
+    assert_eq!(hub.make_right(DecisionApi::Sig, &all), 1);
     let object = hub.objects.values().next().expect("an object");
     assert_eq!(object["metadata"]["labels"]["team"], "shop");
     assert_eq!(object["decisions"][0]["clusterProfileRef"]["namespace"], "fleet");
@@ -209,12 +209,12 @@ fn a_placement_that_the_hub_schedules_is_left_to_it() {
     };
     let all = shown(vec![decision(placement("web"), numbered(2))]);
     let mut hub = Hub::with(vec![of_hub(json!({}))]);
-    let planned = hub.plan(Form::Ocm, &all);
+    let planned = hub.plan(DecisionApi::Ocm, &all);
     assert!(planned.chains.is_empty() && planned.notes[0].contains("has a Placement `shop/web` of its own"));
     hub = Hub::with(vec![of_hub(
         json!({"cluster.open-cluster-management.io/experimental-scheduling-disable": "true"}),
     )]);
-    assert_eq!(hub.make_right(Form::Ocm, &all), 3);
+    assert_eq!(hub.make_right(DecisionApi::Ocm, &all), 3);
 }
 
 #[test]
@@ -226,15 +226,15 @@ fn one_namespace_for_all_has_the_placements_namespaces_in_their_keys() {
         decision(fleet, numbered(1)),
         decision(federated, numbered(1)),
     ]);
-    let together = Place { decisions: Some("argocd".to_owned()), ..place() };
-    let planned = decisions::plan(Form::Sig, &all, decisions::Live::default(), &together);
+    let together = HubPlaces { decisions: Some("argocd".to_owned()), ..place() };
+    let planned = decisions::plan(DecisionApi::Sig, &all, decisions::LiveDecisions::default(), &together);
     let names: Vec<&str> = planned
         .chains
         .iter()
         .map(|chain| chain[0].object()["metadata"]["name"].as_str().expect("a name"))
         .collect();
     assert_eq!(names, ["shop.web-0", "web-0"]);
-    let apart = decisions::plan(Form::Sig, &all, decisions::Live::default(), &place());
+    let apart = decisions::plan(DecisionApi::Sig, &all, decisions::LiveDecisions::default(), &place());
     let places: Vec<&Json> =
         apart.chains.iter().map(|chain| &chain[0].object()["metadata"]["namespace"]).collect();
     assert_eq!(places, ["fleet", "shop"]);
@@ -245,8 +245,9 @@ fn of_two_placements_with_one_name_the_one_that_is_there_stays() {
     let old = Key::new("placement.kubernetes-fleet.io", "ClusterResourcePlacement", "", "web");
     let new = Key::new("placement.kubefleet.dev", "ClusterPlacementPolicy", "", "web");
     let mut hub = Hub::default();
-    hub.make_right(Form::Sig, &shown(vec![decision(old.clone(), numbered(2))]));
-    let planned = hub.plan(Form::Sig, &shown(vec![decision(old, numbered(2)), decision(new, numbered(3))]));
+    hub.make_right(DecisionApi::Sig, &shown(vec![decision(old.clone(), numbered(2))]));
+    let planned =
+        hub.plan(DecisionApi::Sig, &shown(vec![decision(old, numbered(2)), decision(new, numbered(3))]));
     assert!(planned.chains.is_empty(), "{:?}", planned.chains);
     assert!(planned.notes[0].starts_with("ClusterPlacementPolicy web: another placement's decisions"));
 }
@@ -259,7 +260,7 @@ fn groups_have_slices_of_their_own() {
         pick.group = if index < 2 { group(0, "canary") } else { group(1, "") };
     }
     let mut hub = Hub::default();
-    hub.make_right(Form::Ocm, &shown(vec![decision(placement("web"), all.clone())]));
+    hub.make_right(DecisionApi::Ocm, &shown(vec![decision(placement("web"), all.clone())]));
     let labels: Vec<Json> = hub
         .of_group(decisions::OCM_GROUP)
         .iter()
@@ -269,7 +270,7 @@ fn groups_have_slices_of_their_own() {
         .collect();
     assert_eq!(labels, ["canary", ""]);
     all[1].group = group(1, "");
-    let planned = hub.plan(Form::Ocm, &shown(vec![decision(placement("web"), all)]));
+    let planned = hub.plan(DecisionApi::Ocm, &shown(vec![decision(placement("web"), all)]));
     let statuses: Vec<usize> = planned.chains[0]
         .iter()
         .map(|write| write.object()["status"]["decisions"].as_array().expect("a list").len())
@@ -277,14 +278,17 @@ fn groups_have_slices_of_their_own() {
     assert_eq!(statuses, [3, 1], "the slice that gains is written first");
 }
 
-fn fleet_of(claims: &[(&str, &str)]) -> Shown {
+fn fleet_of(claims: &[(&str, &str)]) -> HubContent {
     let claims = claims.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let cluster = Cluster { name: "turin".into(), claims, ..Cluster::default() };
-    Shown { clusters: [("turin".to_owned(), cluster.into())].into_iter().collect(), ..Shown::default() }
+    HubContent {
+        clusters: [("turin".to_owned(), cluster.into())].into_iter().collect(),
+        ..HubContent::default()
+    }
 }
 
-fn profile_of(shown: &Shown, before: &[Json], now: &str) -> Planned {
-    let live = profiles::Live { profiles: before, namespace: None };
+fn profile_of(shown: &HubContent, before: &[Json], now: &str) -> Planned {
+    let live = profiles::LiveProfiles { profiles: before, namespace: None };
     profiles::plan(shown, live, &place(), &Default::default(), now.parse().expect("a time"))
 }
 
@@ -312,7 +316,7 @@ fn a_profile_shows_the_members_report_and_is_written_again_only_for_news() {
     };
     shown.statuses.insert("turin".to_owned(), status(None).into());
     let waiting = ["turin".to_owned()].into();
-    let held = profiles::Live { profiles: &live, namespace: None };
+    let held = profiles::LiveProfiles { profiles: &live, namespace: None };
     let held = profiles::plan(&shown, held, &place(), &waiting, NOW.parse().expect("a time"));
     assert!(held.chains.is_empty(), "a status that was written a moment ago waits");
     hub.perform(&profile_of(&shown, &live, NOW), usize::MAX);
@@ -354,9 +358,9 @@ fn profiles_of_other_managers_stay_and_those_of_clusters_that_left_go() {
 
 #[test]
 fn the_namespace_is_made_and_labelled_with_the_set() {
-    let place = Place { cluster_set: Some("eu".to_owned()), ..place() };
+    let place = HubPlaces { cluster_set: Some("eu".to_owned()), ..place() };
     let plan = |namespace: Option<&Json>| {
-        profiles::plan_namespace(profiles::Live { profiles: &[], namespace }, &place).chains
+        profiles::plan_namespace(profiles::LiveProfiles { profiles: &[], namespace }, &place).chains
     };
     let chains = plan(None);
     let made = chains[0][0].object();

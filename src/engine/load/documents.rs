@@ -193,10 +193,10 @@ fn take(file: &mut FileDocuments, path: &Arc<str>, root: Node, slot: Slot) {
     }
 }
 
-type Report<'a> = dyn FnMut(Mark, &str, Option<&str>) + 'a;
+type ReportFault<'a> = dyn FnMut(Mark, &str, Option<&str>) + 'a;
 
 /// Returns the object's key, if its metadata is valid.
-fn key(root: &Node, group: &str, kind: &str, fault: &mut Report<'_>) -> Option<Key> {
+fn key(root: &Node, group: &str, kind: &str, fault: &mut ReportFault<'_>) -> Option<Key> {
     let Some(metadata) = root.get("metadata").filter(|node| !node.is_null()) else {
         fault(root.at, "metadata.name is required", None);
         return None;

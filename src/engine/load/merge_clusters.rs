@@ -7,7 +7,7 @@ use std::fmt::Debug;
 
 use crate::dialects::Dialects;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::cluster::{Report, Standing};
+use berth_base::model::cluster::{Readiness, Report};
 use berth_base::model::placement::Selection;
 use berth_base::model::{Cluster, Fleet, Map, Policy, Shared};
 
@@ -52,9 +52,9 @@ fn add(first: &mut Cluster, second: Cluster, found: &mut Diagnostics) {
     doubt.settle("applier", &mut first.applier, second.applier);
     doubt.settle("list of namespaces", &mut first.namespaces, second.namespaces);
     match (&mut first.standing, second.standing) {
-        (_, Standing::Assumed) => {}
-        (standing @ Standing::Assumed, reported) => *standing = reported,
-        (Standing::Reported(mine), Standing::Reported(Report { ready, agent, taints })) => {
+        (_, Readiness::Assumed) => {}
+        (standing @ Readiness::Assumed, reported) => *standing = reported,
+        (Readiness::Reported(mine), Readiness::Reported(Report { ready, agent, taints })) => {
             mine.taints.extend(taints);
             doubt.settle("readiness", &mut mine.ready, ready);
             doubt.settle("agent", &mut mine.agent, agent);

@@ -7,6 +7,7 @@ mod assemble;
 mod berth_kinds;
 pub mod config;
 mod documents;
+mod earlier_rules;
 mod file_cache;
 pub mod glob;
 mod incremental;
@@ -14,7 +15,6 @@ mod last_good;
 mod merge_clusters;
 mod misspelt_groups;
 mod rollout_policies;
-mod rules;
 #[cfg(test)]
 mod tests;
 mod tree_objects;
@@ -24,10 +24,10 @@ use std::sync::Arc;
 
 pub use berth_kinds::{APPROVALS, DIALECT};
 pub use config::FleetConfig;
+pub use earlier_rules::FleetTests;
 pub use file_cache::FileCache;
 use file_cache::LastLoad;
 pub use last_good::{History, Survey, Text, append, survey, survey_with_cache};
-pub use rules::FleetTests;
 
 use assemble::{Assembled, assemble};
 pub use config::CONFIG_PATH;
@@ -151,7 +151,7 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
     doubt.files.extend(kept.unknown);
     loaded.kept = kept.files;
     loaded.diagnostics.extend(done.diagnostics);
-    loaded.diagnostics.extend(access::whole_fleet::hold(&world, &facts, &mut done.fleet));
+    loaded.diagnostics.extend(access::fleet_rights::hold(&world, &facts, &mut done.fleet));
     loaded.diagnostics.sort();
     if let Some(last) = &cache.last {
         adopt(&mut done.fleet, &last.loaded.fleet);
@@ -172,20 +172,20 @@ fn adopt(fleet: &mut Fleet, earlier: &Fleet) {
 
 fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut FileCache) -> ReadTree {
     let Settings { config, are_broken: settings_are_broken } = settings;
-    let world = rules::world(tree, dialects, cache);
+    let world = earlier_rules::world(tree, dialects, cache);
     let files = read_files(tree, &config, cache);
     let size = files.iter().fold(FileSize::default(), |sum, (_, file)| sum.plus(file.size));
-    let judged = rules::judge(&world, &files);
-    let winners = rules::winners(&world, &judged, &files);
-    let tests = rules::policy_tests(tree, cache);
+    let judged = earlier_rules::judge(&world, &files);
+    let winners = earlier_rules::winners(&world, &judged, &files);
+    let tests = earlier_rules::policy_tests(tree, cache);
     let mut loaded = Loaded { config, tests, ..Loaded::default() };
     let mut objects = tree_objects(&files, &judged, winners.as_ref(), &mut loaded);
-    objects.staying = rules::staying(tree, &judged, cache);
+    objects.staying = earlier_rules::staying(tree, &judged, cache);
     loaded.diagnostics.extend(judged.found);
-    loaded.diagnostics.extend(rules::note(tree, &world));
+    loaded.diagnostics.extend(earlier_rules::note(tree, &world));
     let outside = objects.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));
     loaded.diagnostics.extend(outside.filter_map(access::misplaced));
-    let mut assembled = rules::assemble_allowed(&objects, dialects, &loaded.config, &cache.contexts);
+    let mut assembled = earlier_rules::assemble_allowed(&objects, dialects, &loaded.config, &cache.contexts);
     let own_faults = assembled.faulty.clone();
     assembled.rivals.extend(objects.repeated.iter().cloned());
     assembled.faulty.extend(assembled.rivals.iter().flat_map(|rivals| &rivals.documents));

@@ -15,7 +15,7 @@ use super::config::FleetConfig;
 use super::documents::{FileDocuments, Slot};
 use super::file_cache::FileCache;
 use super::last_good::{BrokenFile, History, LastGood, append, chunk_of};
-use crate::access::Judged;
+use crate::access::DocumentVerdicts;
 use crate::dialects::{Claim, Document};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::model::{Key, Shared};
@@ -97,7 +97,7 @@ pub(super) fn read_files(
 /// default is the first.
 pub(super) fn tree_objects(
     files: &[(Arc<str>, Shared<FileDocuments>)],
-    judged: &Judged,
+    judged: &DocumentVerdicts,
     winners: Option<&BTreeMap<Key, usize>>,
     loaded: &mut Loaded,
 ) -> TreeObjects {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::state::ledger::Place;
-use crate::state::{Claim, Comparison, FileDifference, ObjectIndex, Owner, PlaceOwners, State};
+use crate::state::{Comparison, FileDifference, ObjectIndex, Owner, PlaceOwners, State, WorkloadClaim};
 use berth_base::diag::Pos;
 use berth_base::model::placement::{Filter, Rule, Selection, Source};
 use berth_base::model::shared::ByAllocation;
@@ -283,7 +283,7 @@ struct Placing<'a> {
 
 impl<'a> Claimants<'a> {
     fn of(owners: &PlaceOwners<'a>, path: &str) -> Claimants<'a> {
-        let claimant = |claim: Claim<'a>| Claimant {
+        let claimant = |claim: WorkloadClaim<'a>| Claimant {
             key: &claim.decision.key,
             object: claim.object.clone().into(),
             picks: claim.decision.cursor(),

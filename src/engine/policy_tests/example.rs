@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::judge::{Item, PolicyFinding, judge};
+use super::findings::{Item, PolicyFinding, judge};
 use super::policy_test::PolicyTest;
 use super::view::Side;
 use berth_base::diag::{Diagnostics, Pos};
@@ -64,7 +64,7 @@ pub struct Mismatch {
 
 /// The outcome of an example: without a mismatch, the test works as expected.
 #[derive(Debug)]
-pub struct Verdict<'t> {
+pub struct ExampleVerdict<'t> {
     pub example: &'t Example,
     pub mismatches: Vec<Mismatch>,
 }
@@ -73,7 +73,7 @@ pub struct Verdict<'t> {
 pub fn check<'t>(
     test: &'t Arc<PolicyTest>,
     read: &dyn Fn(&str) -> Result<GivenFleet, Diagnostics>,
-) -> Vec<Verdict<'t>> {
+) -> Vec<ExampleVerdict<'t>> {
     let one = |example: &'t Example| {
         let mismatches =
             match (example.after.resolve(read), example.before.as_ref().map(|one| one.resolve(read))) {
@@ -86,7 +86,7 @@ pub fn check<'t>(
                     example.mismatches(&judge([test], &before.side(), &after.side()))
                 }
             };
-        Verdict { example, mismatches }
+        ExampleVerdict { example, mismatches }
     };
     test.examples.iter().map(one).collect()
 }

@@ -5,18 +5,18 @@
 //!
 //! - [`policy_test`]: document → test, and its expressions, with their places.
 //! - [`view`]: the fleet with its decisions, and the values that rules see of it.
-//! - [`judge`](mod@judge): tests, before, after → findings → the workloads to hold.
+//! - `findings`: tests, before, after → findings → the workloads to hold.
 //! - [`example`]: given fleets and expected verdicts, for `berth test`.
 
 mod example;
-mod judge;
+mod findings;
 mod policy_test;
 #[cfg(test)]
 mod tests;
 mod view;
 
-pub use example::{Example, Given, GivenFleet, Mismatch, Verdict, check};
-pub use judge::{Failed, Item, PolicyFinding, failing_workloads, judge};
+pub use example::{Example, ExampleVerdict, Given, GivenFleet, Mismatch, check};
+pub use findings::{Failed, Item, PolicyFinding, failing_workloads, judge};
 pub use policy_test::{Over, PolicyTest, changes, read};
 pub use view::Side;
 

@@ -178,9 +178,9 @@ impl<'a> View<'a> {
     }
 }
 
-type Named = (&'static str, Value);
+type NamedValue = (&'static str, Value);
 
-fn identity(key: &Key, labels: Option<&Labels>) -> Vec<Named> {
+fn identity(key: &Key, labels: Option<&Labels>) -> Vec<NamedValue> {
     vec![
         ("kind", Value::text(&key.kind)),
         ("group", Value::text(&key.group)),
@@ -191,7 +191,7 @@ fn identity(key: &Key, labels: Option<&Labels>) -> Vec<Named> {
 }
 
 /// Returns the fields of a cluster. A cluster that no document describes has only a name.
-fn facts(name: &str, cluster: Option<&Cluster>) -> Vec<Named> {
+fn facts(name: &str, cluster: Option<&Cluster>) -> Vec<NamedValue> {
     let empty = Cluster::default();
     let cluster = cluster.unwrap_or(&empty);
     let taint = |taint: &Taint| {
@@ -215,8 +215,8 @@ fn texts(texts: &Labels) -> Value {
     Value::Map(Arc::new(texts.iter().map(entry).collect()))
 }
 
-fn record(fields: impl IntoIterator<Item = Named>) -> Value {
-    let entry = |(name, value): Named| (MapKey::Text(name.into()), value);
+fn record(fields: impl IntoIterator<Item = NamedValue>) -> Value {
+    let entry = |(name, value): NamedValue| (MapKey::Text(name.into()), value);
     Value::Map(Arc::new(fields.into_iter().map(entry).collect()))
 }
 

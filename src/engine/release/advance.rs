@@ -9,10 +9,12 @@ use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::cluster::WorkloadName;
 use berth_base::model::release::{CopyReport, Health, Releases};
 use berth_base::model::rollout::Strategy;
-use berth_base::model::{ContentError, Contents, Decision, Digest, Key, Map, ObjectId, Timestamp, Workload};
+use berth_base::model::{
+    ContentError, Contents, Decision, Digest, Folders, Key, Map, ObjectId, Timestamp, Workload,
+};
 
 use super::cluster_rollout::{ClusterRollout, assume, cluster_rollouts, keep_reports, rests};
-use super::copies::{CopySet, Places};
+use super::copies::{CopySet, OwnedPlaces};
 use super::next_release::{again, lost, picks_of, pin, want};
 use super::policy::Closed;
 use super::strategies::Version;
@@ -86,7 +88,7 @@ pub(super) struct WorkloadStep<'a> {
 pub(super) fn look<'a>(
     workload: &'a Workload,
     given: ReleaseInputs<'a>,
-    places: [&'a Places<'a>; 2],
+    places: [&'a OwnedPlaces<'a>; 2],
     reversal: Reversal,
     contents: &mut dyn Contents,
 ) -> Result<WorkloadStep<'a>, ContentError> {
@@ -220,6 +222,15 @@ impl WorkloadStep<'_> {
         all.filter_map(|(cluster, one)| Some((cluster.clone(), report(cluster, one)?))).collect()
     }
 
+    /// Gives these copies to their clusters.
+    fn give(&mut self, folders: &Folders) {
+        for (cluster, folder) in folders {
+            let Some(cluster_rollout) = self.cluster_rollouts.get_mut(cluster) else { continue };
+            let copies: CopySet = folder.iter().map(|(path, id)| (path.clone(), *id)).collect();
+            cluster_rollout.outcome = Some(Outcome::Gets(copies));
+        }
+    }
+
     /// Turns the answer into the outcome of each cluster, and records the releases. `settles` is the moment
     /// from which the whole unit is proven.
     pub(super) fn finish(
@@ -237,15 +248,7 @@ impl WorkloadStep<'_> {
         if let Some(good) = good.filter(|_| !joins.is_empty()) {
             let picks = picks_of(desired, &key, |cluster| joins.contains(cluster));
             match again(&mut self.workload_rollout, good, given, &picks, contents) {
-                Ok(folders) => {
-                    for (cluster, folder) in &folders {
-                        let copies: CopySet = folder.iter().map(|(path, id)| (path.clone(), *id)).collect();
-                        let cluster_rollout = self.cluster_rollouts.get_mut(cluster);
-                        cluster_rollout.into_iter().for_each(|cluster_rollout| {
-                            cluster_rollout.outcome = Some(Outcome::Gets(copies.clone()));
-                        });
-                    }
-                }
+                Ok(folders) => self.give(&folders),
                 Err(fault) => self.workload_rollout.diagnostics.push(lost(self.workload, good, &fault)),
             }
         }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::advance::{Advance, Outcome};
-use super::copies::{CopySet, Places};
+use super::copies::{CopySet, OwnedPlaces};
 use super::{ReleaseInputs, Released};
 use crate::state::State;
 use crate::state::ledger::{CopyOwner, Place};
@@ -50,15 +50,15 @@ fn folders(
     given: ReleaseInputs<'_>,
     state: &State,
 ) -> (Vec<(String, Folder)>, BTreeMap<Place, CopyOwner>) {
-    let (current, desired) = (Places::of(given.current), Places::of(state));
-    let mut changes: Vec<(&String, Change)> = Vec::new();
+    let (current, desired) = (OwnedPlaces::of(given.current), OwnedPlaces::of(state));
+    let mut changes: Vec<(&String, PlaceChange)> = Vec::new();
     for advance in advances {
         changes.extend(changes_of(advance, &current, &desired));
     }
     changes.sort_by_key(|(cluster, _)| *cluster);
     let (mut before, mut wanted) = (given.current.folders.cursor(), state.folders.cursor());
     let mut entries: SharedValues<FolderEntry> = SharedValues::default();
-    let folder = |changes: &[(&String, Change)]| {
+    let folder = |changes: &[(&String, PlaceChange)]| {
         let cluster = changes.first()?.0;
         let mut folder = wanted.get(cluster).cloned().unwrap_or_default();
         let changes = settle(changes, &folder);
@@ -81,7 +81,7 @@ type Settled<'c> = BTreeMap<&'c Arc<str>, Option<ContentId>>;
 
 /// Returns the changes of a cluster's desired folder. A kept copy yields to the desired copy of another
 /// workload, unless that workload's turn has not come.
-fn settle<'c>(changes: &'c [(&String, Change)], folder: &Folder) -> Settled<'c> {
+fn settle<'c>(changes: &'c [(&String, PlaceChange)], folder: &Folder) -> Settled<'c> {
     let own = changes.iter().filter(|(_, change)| change.is_desired);
     let mut settled: Settled<'c> = own.map(|(_, change)| (&change.path, change.content)).collect();
     for (_, change) in changes.iter().filter(|(_, change)| !change.is_desired) {
@@ -168,7 +168,7 @@ fn becomes(folder: &Folder, changes: &Settled<'_>, other: &Folder) -> bool {
 }
 
 /// A place in a cluster's folder whose content differs from the desired one.
-struct Change {
+struct PlaceChange {
     path: Arc<str>,
     content: Option<ContentId>,
     /// The desired state has a copy of the workload here.
@@ -177,9 +177,9 @@ struct Change {
 
 fn changes_of<'a>(
     advance: &'a Advance,
-    current: &Places<'_>,
-    desired: &Places<'_>,
-) -> Vec<(&'a String, Change)> {
+    current: &OwnedPlaces<'_>,
+    desired: &OwnedPlaces<'_>,
+) -> Vec<(&'a String, PlaceChange)> {
     let key = &advance.key;
     let (mut had, mut wanted) = (current.of_workload(key), desired.of_workload(key));
     let mut changes = Vec::new();
@@ -196,11 +196,11 @@ fn changes_of<'a>(
         }
         let stays = |path: &Arc<str>| instead.iter().any(|(stays, _)| stays == path);
         let gone = own.iter().filter(|(path, _)| !stays(path));
-        let gone = gone.map(|(path, _)| Change { path: path.clone(), content: None, is_desired: true });
+        let gone = gone.map(|(path, _)| PlaceChange { path: path.clone(), content: None, is_desired: true });
         changes.extend(gone.map(|change| (cluster, change)));
         for (path, content) in instead {
             let is_desired = own.iter().any(|(mine, _)| *mine == path);
-            changes.push((cluster, Change { path, content: Some(content), is_desired }));
+            changes.push((cluster, PlaceChange { path, content: Some(content), is_desired }));
         }
     }
     changes
@@ -258,11 +258,11 @@ fn keep_objects(decision: &mut Decision, before: Option<&Decision>, earlier: &BT
 /// the decisions without any marks.
 pub(super) fn find(
     advances: &[Advance],
-    current: &Places<'_>,
-    desired: &Places<'_>,
+    current: &OwnedPlaces<'_>,
+    desired: &OwnedPlaces<'_>,
 ) -> BTreeMap<Place, CopyOwner> {
     let outcomes = advances.iter().map(|advance| (&advance.key, &advance.outcomes)).collect();
-    let copies = Copies { current, desired, outcomes };
+    let copies = CopiesAfterSteps { current, desired, outcomes };
     let mut found = BTreeMap::new();
     for advance in advances.iter().filter(|advance| advance.keeps_objects()) {
         for object in copies.objects(advance) {
@@ -285,13 +285,13 @@ pub(super) fn find(
 }
 
 /// The copies that workloads have after their steps.
-struct Copies<'c> {
-    current: &'c Places<'c>,
-    desired: &'c Places<'c>,
+struct CopiesAfterSteps<'c> {
+    current: &'c OwnedPlaces<'c>,
+    desired: &'c OwnedPlaces<'c>,
     outcomes: BTreeMap<&'c Key, &'c BTreeMap<String, Outcome>>,
 }
 
-impl<'c> Copies<'c> {
+impl<'c> CopiesAfterSteps<'c> {
     /// Returns the objects of a workload that its decision names during the rollout.
     fn objects(&self, advance: &'c Advance) -> BTreeSet<&'c ObjectId> {
         let decisions = [self.current, self.desired].map(|places| places.state.decisions.get(&advance.key));

@@ -7,7 +7,7 @@ use berth_base::model::release::{CopyReport, Health, Releases};
 use berth_base::model::{Decision, Digest, Group, Pick, Timestamp};
 
 use super::advance::Outcome;
-use super::copies::{CopySet, Places};
+use super::copies::{CopySet, OwnedPlaces};
 use super::strategies::Version;
 use super::{ReleaseInputs, copies};
 
@@ -46,7 +46,7 @@ pub(super) struct ClusterRollout<'a> {
 pub(super) fn cluster_rollouts<'a>(
     releases: &Releases,
     given: ReleaseInputs<'a>,
-    places: [&Places<'a>; 2],
+    places: [&OwnedPlaces<'a>; 2],
 ) -> BTreeMap<String, ClusterRollout<'a>> {
     let key = &releases.key;
     let [current, desired] = places;
@@ -97,7 +97,7 @@ fn read_reports<'a>(
     cluster_rollouts: &mut BTreeMap<String, ClusterRollout<'a>>,
     releases: &Releases,
     given: ReleaseInputs<'a>,
-    desired: &Places<'_>,
+    desired: &OwnedPlaces<'_>,
 ) {
     let name = WorkloadName::of(&releases.key);
     let mut known: BTreeMap<CopySet, Digest> = BTreeMap::new();
@@ -167,7 +167,7 @@ pub(super) fn rests(
 }
 
 /// Reports whether a member is silent, so that nothing waits for its removals.
-fn is_silent(cluster: &str, desired: &Places<'_>) -> bool {
+fn is_silent(cluster: &str, desired: &OwnedPlaces<'_>) -> bool {
     desired.state.facts.get(cluster).is_some_and(|fact| fact.silence().is_some())
 }
 

@@ -63,14 +63,14 @@ pub(super) type CopySet = Vec<(Arc<str>, ContentId)>;
 
 /// A state with the owners of its places.
 #[derive(Debug)]
-pub(super) struct Places<'a> {
+pub(super) struct OwnedPlaces<'a> {
     pub(super) state: &'a State,
     pub(super) owners: PlaceOwners<'a>,
 }
 
-impl<'a> Places<'a> {
-    pub(super) fn of(state: &'a State) -> Places<'a> {
-        Places { state, owners: PlaceOwners::of(state) }
+impl<'a> OwnedPlaces<'a> {
+    pub(super) fn of(state: &'a State) -> OwnedPlaces<'a> {
+        OwnedPlaces { state, owners: PlaceOwners::of(state) }
     }
 
     /// Returns the places of one workload's objects.

@@ -25,7 +25,7 @@ const KIND: &str = "ReleaseInputs";
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Form {
+struct InputsForm {
     api_version: String,
     kind: String,
     templates: Vec<TemplateForm>,
@@ -113,7 +113,7 @@ struct OperationForm {
 /// Writes a workload's inputs as the stored text.
 pub(super) fn write(workload: &Workload) -> String {
     let Workload { key: _, origin: _, templates, overrides, replicas, frozen: _, strategy: _ } = workload;
-    let form = Form {
+    let form = InputsForm {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
         templates: templates.iter().map(TemplateForm::of).collect(),
@@ -126,7 +126,7 @@ pub(super) fn write(workload: &Workload) -> String {
 /// Reads stored inputs as the workload with this key; the error is one line.
 pub(super) fn read(bytes: &[u8], key: &Key) -> Result<Workload, String> {
     let value = yaml::read_stored(bytes)?.to_json();
-    let form = Form::deserialize(value).map_err(|error| error.to_string())?;
+    let form = InputsForm::deserialize(value).map_err(|error| error.to_string())?;
     if form.api_version != API_VERSION || form.kind != KIND {
         return Err(format!("it is a {} {}, not a {API_VERSION} {KIND}", form.api_version, form.kind));
     }

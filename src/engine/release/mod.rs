@@ -54,7 +54,7 @@ use berth_base::model::{
 
 use crate::state::ledger::{CopyOwner, Place};
 use crate::state::{Ledger, State};
-use copies::Places;
+use copies::OwnedPlaces;
 use stages::ClusterLabels;
 
 /// All that a step reads beside the desired state.
@@ -133,7 +133,7 @@ fn release_all(
         return Ok(Released::default());
     }
     let mut advances = {
-        let (current, wanted) = (Places::of(given.current), Places::of(desired));
+        let (current, wanted) = (OwnedPlaces::of(given.current), OwnedPlaces::of(desired));
         units::advance(&workloads, &unasked, given, [&current, &wanted], contents)?
     };
     advances.extend(stands);

@@ -28,20 +28,7 @@ pub(super) fn with_inputs(
     now: Timestamp,
 ) -> Releases {
     let Some(before) = before else {
-        return Releases {
-            key: key.clone(),
-            current: Release { number: last + 1, begun: now, inputs },
-            good: None,
-            earlier: Vec::new(),
-            assigned: BTreeMap::new(),
-            stays: BTreeMap::new(),
-            taken_back: false,
-            restarts: 0,
-            halted: None,
-            run: None,
-            removing: BTreeMap::new(),
-            awaited: BTreeMap::new(),
-        };
+        return Releases::of(key.clone(), Release { number: last + 1, begun: now, inputs });
     };
     if before.current.inputs == inputs {
         return before.clone();

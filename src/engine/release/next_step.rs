@@ -111,11 +111,11 @@ struct NextStepForm<'a> {
 }
 
 /// The copies of each workload, by cluster.
-pub type Works = BTreeMap<Key, BTreeMap<String, Copies>>;
+pub type Works = BTreeMap<Key, BTreeMap<String, MemberCopies>>;
 
 /// A member's copies of one workload, with their health.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Copies {
+pub struct MemberCopies {
     has: Version,
     health: Health,
     since: Option<Timestamp>,
@@ -123,11 +123,11 @@ pub struct Copies {
     removing: bool,
 }
 
-impl Copies {
+impl MemberCopies {
     /// Returns the copies as a strategy sees them: copies that are being removed never count as the wanted
     /// ones.
     pub fn turn<'a>(&self, cluster: &'a str) -> Turn<'a> {
-        let Copies { has, health, since, measured, removing } = *self;
+        let MemberCopies { has, health, since, measured, removing } = *self;
         let has = if removing { Version::Old } else { has };
         Turn { cluster, has, health, since, measured, removing, ..Turn::default() }
     }
@@ -166,7 +166,7 @@ pub fn read_works(file: &str, bytes: &[u8], fleet: &Fleet) -> (Works, Diagnostic
     (works, scope.into_diagnostics())
 }
 
-fn entry_of(mut fields: Fields<'_>, fleet: &Fleet) -> Option<(Mark, Key, String, Copies)> {
+fn entry_of(mut fields: Fields<'_>, fleet: &Fleet) -> Option<(Mark, Key, String, MemberCopies)> {
     let key = workload(&mut fields, fleet);
     let cluster = fields.required_str("cluster");
     fields.require("has");
@@ -190,7 +190,7 @@ fn entry_of(mut fields: Fields<'_>, fleet: &Fleet) -> Option<(Mark, Key, String,
     fields.finish();
     let health = health.unwrap_or_default();
     let measured = available.is_some();
-    Some((at, key?, cluster?.to_owned(), Copies { has: has?, health, since, measured, removing }))
+    Some((at, key?, cluster?.to_owned(), MemberCopies { has: has?, health, since, measured, removing }))
 }
 
 /// Checks that the fields belong together.

@@ -44,7 +44,7 @@ pub fn step<'a>(rollout: &Rollout, turns: &[Turn<'a>], now: Timestamp) -> Step<'
 
 /// The progress of one cluster at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ClusterProgress {
     /// The cluster lacks the wanted content.
     Missing,
     /// The cluster has the wanted content, without a report on it yet.
@@ -59,17 +59,22 @@ enum State {
     Late,
 }
 
-impl State {
+impl ClusterProgress {
     /// Returns the end of this state, if time alone ends it.
     fn until(self) -> Option<Timestamp> {
         match self {
-            State::UnderWay(until) | State::Failed(until) | State::Fresh(until) => until,
-            State::Missing | State::Assignment | State::Done | State::Late => None,
+            ClusterProgress::UnderWay(until)
+            | ClusterProgress::Failed(until)
+            | ClusterProgress::Fresh(until) => until,
+            ClusterProgress::Missing
+            | ClusterProgress::Assignment
+            | ClusterProgress::Done
+            | ClusterProgress::Late => None,
         }
     }
 
     fn is_failure(self) -> bool {
-        matches!(self, State::Failed(_) | State::Late)
+        matches!(self, ClusterProgress::Failed(_) | ClusterProgress::Late)
     }
 }
 
@@ -77,7 +82,7 @@ impl State {
 struct Standing<'a> {
     cluster: &'a str,
     group: &'a Group,
-    state: State,
+    state: ClusterProgress,
 }
 
 impl<'a> Standing<'a> {
@@ -92,13 +97,13 @@ impl<'a> Standing<'a> {
         let deadline = || rollout.deadline_seconds.and_then(end);
         let passed = |until: Option<Timestamp>| until.is_some_and(|until| until <= now);
         let state = match (turn.has, turn.health) {
-            (Version::Nothing | Version::Old, _) => State::Missing,
-            (Version::New, Health::Applying) => State::Assignment,
-            (Version::New, Health::Succeeded) if passed(end(soak)) => State::Done,
-            (Version::New, Health::Succeeded) => State::Fresh(end(soak)),
-            (Version::New, _) if passed(deadline()) => State::Late,
-            (Version::New, Health::Progressing) => State::UnderWay(deadline()),
-            (Version::New, Health::Failed) => State::Failed(deadline()),
+            (Version::Nothing | Version::Old, _) => ClusterProgress::Missing,
+            (Version::New, Health::Applying) => ClusterProgress::Assignment,
+            (Version::New, Health::Succeeded) if passed(end(soak)) => ClusterProgress::Done,
+            (Version::New, Health::Succeeded) => ClusterProgress::Fresh(end(soak)),
+            (Version::New, _) if passed(deadline()) => ClusterProgress::Late,
+            (Version::New, Health::Progressing) => ClusterProgress::UnderWay(deadline()),
+            (Version::New, Health::Failed) => ClusterProgress::Failed(deadline()),
         };
         Standing { cluster: turn.cluster, group: turn.group.unwrap_or(&NO_GROUP), state }
     }
@@ -163,8 +168,8 @@ impl<'a> ProgressiveAnswer<'a> {
     /// Adds a cluster that has the wanted content.
     fn count(&mut self, one: &Standing<'a>) {
         match one.state {
-            State::Late => self.late.push(one.cluster),
-            State::Missing | State::Done => {}
+            ClusterProgress::Late => self.late.push(one.cluster),
+            ClusterProgress::Missing | ClusterProgress::Done => {}
             _ => self.under_way.push(*one),
         }
     }
@@ -215,9 +220,11 @@ impl<'a> ProgressiveAnswer<'a> {
 fn words(one: &Standing<'_>) -> String {
     let cluster = one.cluster;
     match one.state {
-        State::Failed(Some(until)) => format!("{cluster} (failed; counts as timed out from {until})"),
-        State::Failed(None) => format!("{cluster} (failed)"),
-        State::Fresh(Some(until)) => format!("{cluster} (must stay healthy until {until})"),
+        ClusterProgress::Failed(Some(until)) => {
+            format!("{cluster} (failed; counts as timed out from {until})")
+        }
+        ClusterProgress::Failed(None) => format!("{cluster} (failed)"),
+        ClusterProgress::Fresh(Some(until)) => format!("{cluster} (must stay healthy until {until})"),
         _ => cluster.to_owned(),
     }
 }
@@ -231,8 +238,8 @@ fn by_cluster<'a>(
 ) -> ProgressiveAnswer<'a> {
     let mut answer = ProgressiveAnswer { pause: Pause::Full(size), ..ProgressiveAnswer::default() };
     let mut failures = Failures { allowed, ..Failures::default() };
-    for one in clusters.iter().filter(|one| one.state != State::Missing) {
-        if one.state != State::Assignment || !failures.are_too_many() {
+    for one in clusters.iter().filter(|one| one.state != ClusterProgress::Missing) {
+        if one.state != ClusterProgress::Assignment || !failures.are_too_many() {
             answer.count(one);
         }
         failures.count(one);
@@ -246,7 +253,7 @@ fn by_cluster<'a>(
         return answer;
     }
     let room = size.saturating_sub(answer.under_way.len());
-    let missing = clusters.iter().filter(|one| one.state == State::Missing && may_join(one));
+    let missing = clusters.iter().filter(|one| one.state == ClusterProgress::Missing && may_join(one));
     answer.give = missing.take(room).map(|one| one.cluster).collect();
     answer
 }
@@ -259,7 +266,7 @@ fn by_group<'a>(
 ) -> ProgressiveAnswer<'a> {
     let mut answer = ProgressiveAnswer::default();
     // Clusters that were only assigned count with their group.
-    clusters.iter().filter(|one| one.state != State::Assignment).for_each(|one| answer.count(one));
+    clusters.iter().filter(|one| one.state != ClusterProgress::Assignment).for_each(|one| answer.count(one));
     let mut failed = 0;
     for group in groups {
         let allowed = usable(allowed, group.clusters.len(), 0);
@@ -267,8 +274,8 @@ fn by_group<'a>(
         for one in &group.clusters {
             failures.count(one);
             match one.state {
-                State::Missing => answer.give.push(one.cluster),
-                State::Assignment => answer.under_way.push(*one),
+                ClusterProgress::Missing => answer.give.push(one.cluster),
+                ClusterProgress::Assignment => answer.under_way.push(*one),
                 _ => {}
             }
         }
@@ -285,8 +292,8 @@ fn by_group<'a>(
 impl<'a> Failures<'a> {
     fn count(&mut self, one: &Standing<'a>) {
         match one.state {
-            State::Failed(_) => self.failed.push(one.cluster),
-            State::Late => self.timed_out.push(one.cluster),
+            ClusterProgress::Failed(_) => self.failed.push(one.cluster),
+            ClusterProgress::Late => self.timed_out.push(one.cluster),
             _ => {}
         }
     }

@@ -144,7 +144,7 @@ fn stays(
             // The cluster is assigned in this step, or has no copy.
             Outcome::Desired | Outcome::Gets(_) | Outcome::Waits => None,
         };
-        let release = release.filter(|release| pinned || Some(*release) != releases.told_to(cluster))?;
+        let release = release.filter(|release| pinned || Some(*release) != releases.assigned_to(cluster))?;
         Some((cluster.clone(), Stays { release, pinned }))
     };
     let begins = |cluster: &String, cluster_rollout: &ClusterRollout<'_>| {

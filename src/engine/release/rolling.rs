@@ -21,7 +21,7 @@ pub fn step<'a>(rolling: &Rolling, turns: &[Turn<'a>], now: Timestamp) -> Step<'
         let names = some_of(returning, MOST_NAMES);
         return Step::all_wait(turns, &format!("waiting for the removal of earlier copies in: {names}"));
     }
-    let counts = Counts::of(rolling, turns, now);
+    let counts = BudgetCounts::of(rolling, turns, now);
     let mut step = Step::default();
     let leaving = turns.iter().filter(|turn| turn.is_left_over());
     let has_old = |turn: &&Turn<'_>| turn.picked && turn.has == Version::Old;
@@ -84,7 +84,7 @@ fn settled(since: Timestamp, period_seconds: i64) -> Option<Timestamp> {
 }
 
 /// The counts behind the budgets.
-struct Counts {
+struct BudgetCounts {
     /// The clusters that should have a copy.
     wanted: i64,
     /// The fewest copies that must stay available. Below zero, even copies that are not available may be
@@ -102,11 +102,11 @@ struct Counts {
     settling: Vec<Timestamp>,
 }
 
-impl Counts {
-    fn of(rolling: &Rolling, turns: &[Turn<'_>], now: Timestamp) -> Counts {
+impl BudgetCounts {
+    fn of(rolling: &Rolling, turns: &[Turn<'_>], now: Timestamp) -> BudgetCounts {
         let wanted = rolling.wanted.unwrap_or_else(|| turns.iter().filter(|turn| turn.picked).count());
         let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX / 4);
-        let mut counts = Counts {
+        let mut counts = BudgetCounts {
             wanted: count(wanted),
             fewest: count(wanted) - count(rolling.max_unavailable.rounded_up(wanted)),
             most: count(wanted) + count(rolling.max_surge.rounded_up(wanted)),

@@ -23,7 +23,7 @@ const SHOWN: usize = 10;
 
 /// The reason why stages cannot be computed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum StageFault {
     InTwoStages {
         cluster: String,
         stages: [String; 2],
@@ -44,7 +44,7 @@ pub enum Fault {
 pub fn plan<'c>(
     stages: &[Stage],
     clusters: impl IntoIterator<Item = (&'c str, &'c Labels)>,
-) -> Result<Vec<StageProgress>, Vec<Fault>> {
+) -> Result<Vec<StageProgress>, Vec<StageFault>> {
     let clusters: BTreeMap<&str, &Labels> = clusters.into_iter().collect();
     let mut faults = Vec::new();
     let mut stage_of: BTreeMap<&str, &str> = BTreeMap::new();
@@ -54,11 +54,11 @@ pub fn plan<'c>(
         for (cluster, labels) in clusters.iter().filter(|(_, labels)| takes(stage, labels)) {
             if let Some(first) = stage_of.insert(cluster, &stage.name) {
                 let stages = [first.to_owned(), stage.name.clone()];
-                faults.push(Fault::InTwoStages { cluster: (*cluster).to_owned(), stages });
+                faults.push(StageFault::InTwoStages { cluster: (*cluster).to_owned(), stages });
             }
             match order(stage, labels) {
                 Ok(number) => drop(members.insert((number, cluster))),
-                Err((label, value)) => faults.push(Fault::NoInteger {
+                Err((label, value)) => faults.push(StageFault::NoInteger {
                     cluster: (*cluster).to_owned(),
                     stage: stage.name.clone(),
                     label: label.to_owned(),
@@ -72,7 +72,7 @@ pub fn plan<'c>(
     let left: Vec<String> =
         clusters.keys().filter(|cluster| !stage_of.contains_key(*cluster)).map(ToString::to_string).collect();
     if !left.is_empty() {
-        faults.push(Fault::InNoStage { clusters: left });
+        faults.push(StageFault::InNoStage { clusters: left });
     }
     if faults.is_empty() { Ok(planned) } else { Err(faults) }
 }
@@ -89,20 +89,20 @@ fn order<'a>(stage: &'a Stage, labels: &'a Labels) -> Result<i64, (&'a str, Opti
     value.and_then(|value| value.parse().ok()).ok_or((label, value))
 }
 
-impl Fault {
+impl StageFault {
     /// Returns the fault as an error at the place of the stages.
     pub fn diagnostic(&self, at: &Pos) -> Diagnostic {
         let error = |message: String, hint: String| Diagnostic::error(at.clone(), message).hint(hint);
         match self {
-            Fault::InTwoStages { cluster, stages: [first, second] } => error(
+            StageFault::InTwoStages { cluster, stages: [first, second] } => error(
                 format!("cluster `{cluster}` is in two stages, `{first}` and `{second}`"),
                 format!("change the selector of one, so that only one of them matches `{cluster}`"),
             ),
-            Fault::InNoStage { clusters } => error(
+            StageFault::InNoStage { clusters } => error(
                 format!("no stage selects {}", some_quoted(clusters, SHOWN)),
                 "change a stage's selector, or add a stage for these clusters".to_owned(),
             ),
-            Fault::NoInteger { cluster, stage, label, value } => {
+            StageFault::NoInteger { cluster, stage, label, value } => {
                 let message = match value {
                     None => format!("cluster `{cluster}` of stage `{stage}` lacks the label `{label}`"),
                     Some(value) => format!(

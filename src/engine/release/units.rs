@@ -9,7 +9,7 @@ use berth_base::model::{ContentError, Contents, Key, Timestamp, Workload};
 
 use super::ReleaseInputs;
 use super::advance::{Advance, WorkloadStep, look};
-use super::copies::Places;
+use super::copies::OwnedPlaces;
 use super::policy::Orders;
 use super::strategy_answer::Unhealthy;
 use super::workload_rollout::Reversal;
@@ -20,7 +20,7 @@ pub(super) fn advance<'a>(
     workloads: &BTreeMap<&'a Key, &'a Workload>,
     unasked: &BTreeSet<&Key>,
     given: ReleaseInputs<'a>,
-    places: [&'a Places<'a>; 2],
+    places: [&'a OwnedPlaces<'a>; 2],
     contents: &mut dyn Contents,
 ) -> Result<Vec<Advance>, ContentError> {
     let mut done: Vec<Advance> = Vec::new();
@@ -76,11 +76,22 @@ fn visit<'a>(
     units.push(group.iter().filter_map(|member| workloads.get(*member).copied()).collect());
 }
 
+/// Reports whether a failure of the unit takes its releases back: an order says so, and there is a good release.
+fn may_roll_back(unit_steps: &[WorkloadStep<'_>]) -> bool {
+    let rolls_back =
+        unit_steps.iter().any(|one| one.workload_rollout.orders.on_failure() == OnFailure::RollBack);
+    let has_way_back = |one: &WorkloadStep<'_>| {
+        let releases = &one.workload_rollout.releases;
+        !releases.taken_back && releases.good.is_some() && !releases.is_proven()
+    };
+    rolls_back && unit_steps.iter().any(has_way_back)
+}
+
 /// Makes the steps of one unit. A rollback of a failing release is in the same step.
 fn step<'a>(
     unit: &[&'a Workload],
     given: ReleaseInputs<'a>,
-    places: [&'a Places<'a>; 2],
+    places: [&'a OwnedPlaces<'a>; 2],
     lets_go_on: &BTreeMap<&Key, bool>,
     contents: &mut dyn Contents,
 ) -> Result<Vec<Advance>, ContentError> {
@@ -119,13 +130,7 @@ fn step<'a>(
             leave_together(&mut unit_steps);
         }
         let settles = settles(&unit_steps);
-        let rolls_back =
-            unit_steps.iter().any(|one| one.workload_rollout.orders.on_failure() == OnFailure::RollBack);
-        let has_way_back = |one: &WorkloadStep<'_>| {
-            let releases = &one.workload_rollout.releases;
-            !releases.taken_back && releases.good.is_some() && !releases.is_proven()
-        };
-        let may_go_back = reversal != Reversal::Back && rolls_back && unit_steps.iter().any(has_way_back);
+        let may_go_back = reversal != Reversal::Back && may_roll_back(&unit_steps);
         let mut steps: Vec<Advance> = Vec::new();
         for one in unit_steps {
             // A workload that no cluster could prove is not proven by the others.

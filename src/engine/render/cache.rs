@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Placed;
-use super::claims::{self, Claim, Groups};
+use super::PlacedCopy;
+use super::claims::{self, Groups, TemplateClaim};
 use super::inputs::RenderInputs;
 use super::warnings::Warnings;
 use crate::state::ObjectIndex;
@@ -118,7 +118,7 @@ impl Results {
     }
 
     /// Replaces the earlier claims' copies at one path.
-    pub(super) fn put(&mut self, fleet: &Fleet, before: &[Claim<'_>], placed: &[Placed<'_>]) {
+    pub(super) fn put(&mut self, fleet: &Fleet, before: &[TemplateClaim<'_>], placed: &[PlacedCopy<'_>]) {
         for claim in before {
             for cluster in claim.clusters() {
                 let at = placed.binary_search_by(|one| one.cluster.cmp(cluster));
@@ -136,7 +136,7 @@ impl Results {
         }
         // Reading first keeps an unchanged folder shared. A new object has nothing to read.
         let is_new = before.is_empty();
-        for Placed { cluster, entry } in placed {
+        for PlacedCopy { cluster, entry } in placed {
             let (path, content) = &**entry;
             if is_new || self.folders.get(*cluster).and_then(|folder| folder.get(path)) != Some(content) {
                 // A cluster missing from the inventory also keeps its folder.

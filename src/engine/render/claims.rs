@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Rendering;
-use super::copies::{Copies, Draft, Fault, Made};
+use super::copies::{Copies, CopyFault, CopyResult, Draft};
 use super::inputs::RenderInputs;
 use berth_base::model::{
     ContentError, ContentId, Decision, Fleet, Key, ObjectId, Override, Pick, PickCursor, Shared, Template,
@@ -21,7 +21,7 @@ use berth_base::model::{
 
 /// One template of one workload, for the clusters in which it becomes the same object.
 #[derive(Debug)]
-pub(super) struct Claim<'a> {
+pub(super) struct TemplateClaim<'a> {
     pub(super) workload: &'a Workload,
     pub(super) template: &'a Template,
     /// The object of the copies: the template's, unless an override moves it to another API group.
@@ -30,7 +30,7 @@ pub(super) struct Claim<'a> {
     picks: Shared<Vec<Pick>>,
 }
 
-impl<'a> Claim<'a> {
+impl<'a> TemplateClaim<'a> {
     /// Returns the clusters, ascending.
     pub(super) fn clusters(&self) -> impl Iterator<Item = &str> {
         self.picks.iter().map(|pick| &*pick.cluster)
@@ -48,26 +48,26 @@ impl<'a> Claim<'a> {
 
     /// Reports whether both claims give equal copies to their common clusters, if the clusters are unchanged.
     /// False for frozen workloads, which have more inputs.
-    pub(super) fn makes_as(&self, other: &Claim<'_>) -> bool {
+    pub(super) fn makes_as(&self, other: &TemplateClaim<'_>) -> bool {
         !self.workload.frozen
             && !other.workload.frozen
             && self.path == other.path
             && self.workload.key == other.workload.key
             && (std::ptr::eq(self.workload, other.workload) && std::ptr::eq(self.template, other.template)
-                || self.says_as(other))
+                || self.has_same_copies_as(other))
     }
 
     /// Reports whether both claims have the same clusters, each with the same number of replicas.
-    pub(super) fn picks_as(&self, other: &Claim<'_>) -> bool {
+    pub(super) fn picks_as(&self, other: &TemplateClaim<'_>) -> bool {
         self.picks.is_same(&other.picks) || self.numbers().eq(other.numbers())
     }
 
     /// Returns the claim for the clusters that `other` lacks, or has with another number of replicas.
-    pub(super) fn without(&self, other: &Claim<'_>) -> Claim<'a> {
+    pub(super) fn without(&self, other: &TemplateClaim<'_>) -> TemplateClaim<'a> {
         let mut others = PickCursor::of(&other.picks);
         let is_other =
             |pick: &&Pick| others.pick(&pick.cluster).is_none_or(|one| one.replicas != pick.replicas);
-        Claim {
+        TemplateClaim {
             id: self.id.clone(),
             path: self.path.clone(),
             picks: self.picks.iter().filter(is_other).cloned().collect(),
@@ -75,7 +75,7 @@ impl<'a> Claim<'a> {
         }
     }
 
-    fn says_as(&self, other: &Claim<'_>) -> bool {
+    fn has_same_copies_as(&self, other: &TemplateClaim<'_>) -> bool {
         self.workload.replicas == other.workload.replicas
             && self.workload.overrides == other.workload.overrides
             && self.template == other.template
@@ -88,7 +88,7 @@ impl<'a> Claim<'a> {
 }
 
 /// Claims by path in lower case, each group in the order of the workloads' keys.
-pub(super) type Groups<'a> = BTreeMap<String, Vec<Claim<'a>>>;
+pub(super) type Groups<'a> = BTreeMap<String, Vec<TemplateClaim<'a>>>;
 
 /// Groups the claims of these workloads, whose keys ascend.
 pub(super) fn group<'a, 'k>(inputs: &'a RenderInputs, keys: impl IntoIterator<Item = &'k Key>) -> Groups<'a> {
@@ -112,7 +112,7 @@ pub(super) fn of_workload<'a>(
     fleet: &Fleet,
     workload: &'a Workload,
     picks: &Shared<Vec<Pick>>,
-) -> Vec<Claim<'a>> {
+) -> Vec<TemplateClaim<'a>> {
     let mut all = Vec::new();
     for template in &workload.templates {
         let own = Cow::Borrowed(&template.object.id);
@@ -122,7 +122,7 @@ pub(super) fn of_workload<'a>(
         }
         for (id, picks) in claims {
             let path = path::of_object(&id).into();
-            all.push(Claim { workload, template, id, path, picks });
+            all.push(TemplateClaim { workload, template, id, path, picks });
         }
     }
     all
@@ -163,33 +163,34 @@ enum Offer {
     Kept(ContentId),
 }
 
+/// Returns a claim's copy for a cluster: the new one, or the last good one if there cannot be a new one.
+fn offer(
+    rendering: &mut Rendering<'_, '_>,
+    claim: &TemplateClaim<'_>,
+    copies: &mut Copies<'_>,
+    cluster: &str,
+) -> Option<Offer> {
+    match copies.make(claim.pick(cluster)?, &mut rendering.diagnostics) {
+        CopyResult::Copy(draft) => return Some(Offer::Good(draft)),
+        CopyResult::Deleted => return None,
+        CopyResult::Frozen => {}
+        CopyResult::Failed(fault) => rendering.problems.add(claim, cluster, fault),
+    }
+    rendering.history.last_good(claim, cluster).map(Offer::Kept)
+}
+
 /// Makes an object that several workloads place.
 pub(super) fn make_contested<'c>(
     rendering: &mut Rendering<'_, 'c>,
-    claims: &'c [Claim<'_>],
+    claims: &'c [TemplateClaim<'_>],
 ) -> Result<(), ContentError> {
     let fleet = rendering.fleet;
     let mut copies: Vec<Copies<'_>> = claims.iter().map(|claim| Copies::new(fleet, claim)).collect();
-    let clusters: BTreeSet<&str> = claims.iter().flat_map(Claim::clusters).collect();
+    let clusters: BTreeSet<&str> = claims.iter().flat_map(TemplateClaim::clusters).collect();
     for cluster in clusters {
-        let mut offers: Vec<(&Claim<'_>, Offer)> = Vec::new();
+        let mut offers: Vec<(&TemplateClaim<'_>, Offer)> = Vec::new();
         for (claim, copies) in claims.iter().zip(&mut copies) {
-            let Some(pick) = claim.pick(cluster) else { continue };
-            match copies.make(pick, &mut rendering.diagnostics) {
-                Made::Copy(draft) => offers.push((claim, Offer::Good(draft))),
-                Made::Deleted => {}
-                Made::Frozen => {
-                    offers.extend(
-                        rendering.history.last_good(claim, cluster).map(|id| (claim, Offer::Kept(id))),
-                    );
-                }
-                Made::Failed(fault) => {
-                    rendering.problems.add(claim, cluster, fault);
-                    offers.extend(
-                        rendering.history.last_good(claim, cluster).map(|id| (claim, Offer::Kept(id))),
-                    );
-                }
-            }
+            offers.extend(offer(rendering, claim, copies, cluster).map(|offer| (claim, offer)));
         }
         // Offers in order of preference; equal ones in the order of their keys.
         let winner = offers.iter().enumerate().min_by_key(|(index, (claim, offer))| {
@@ -201,7 +202,7 @@ pub(super) fn make_contested<'c>(
             (rank, *index)
         });
         let Some((_, (winner, offer))) = winner else { continue };
-        let equals = |other: &(&Claim<'_>, Offer)| match (offer, &other.1) {
+        let equals = |other: &(&TemplateClaim<'_>, Offer)| match (offer, &other.1) {
             (Offer::Good(won), Offer::Good(draft)) => {
                 winner.path == other.0.path && (Rc::ptr_eq(won, draft) || won.is_as(draft))
             }
@@ -228,7 +229,7 @@ pub(super) fn make_contested<'c>(
     Ok(())
 }
 
-fn conflict(winner: &Claim<'_>, loser: &Claim<'_>) -> Fault {
+fn conflict(winner: &TemplateClaim<'_>, loser: &TemplateClaim<'_>) -> CopyFault {
     let (other, at) = (&winner.workload.key, &winner.template.object.origin);
     let message = if winner.path == loser.path {
         format!("{other} ({at}) places a different {} there, which stays", winner.id)
@@ -236,5 +237,5 @@ fn conflict(winner: &Claim<'_>, loser: &Claim<'_>) -> Fault {
         format!("{other} ({at}) places {} there, whose name differs only by case", winner.id)
     };
     let hint = Some("place the object from only one of them, or make both equal".to_owned());
-    Fault { at: loser.template.object.origin.clone(), message, hint, of_override: false }
+    CopyFault { at: loser.template.object.origin.clone(), message, hint, of_override: false }
 }

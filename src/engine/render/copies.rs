@@ -10,7 +10,7 @@ use std::rc::Rc;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
-use super::claims::Claim;
+use super::claims::TemplateClaim;
 use super::final_fields;
 use berth_base::diag::{Diagnostics, Pos};
 use berth_base::model::selector::Labels;
@@ -22,7 +22,7 @@ use berth_base::yaml;
 
 /// The reason why a copy could not be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fault {
+pub(super) struct CopyFault {
     pub(super) at: Pos,
     pub(super) message: String,
     pub(super) hint: Option<String>,
@@ -32,13 +32,13 @@ pub(super) struct Fault {
 
 /// The result of making one cluster's copy.
 #[derive(Clone, Debug)]
-pub(super) enum Made {
+pub(super) enum CopyResult {
     Copy(Rc<Draft>),
     /// An override deletes the cluster's copy.
     Deleted,
     /// The last rendered copy stays.
     Frozen,
-    Failed(Fault),
+    Failed(CopyFault),
 }
 
 /// A copy whose content is stored when its id is first needed.
@@ -107,16 +107,16 @@ type Alike = (Vec<usize>, Option<i64>, Vec<bool>, Option<&'static str>);
 /// Makes the copies of one claim.
 pub(super) struct Copies<'a> {
     fleet: &'a Fleet,
-    claim: &'a Claim<'a>,
+    claim: &'a TemplateClaim<'a>,
     /// The overrides for single clusters, by cluster; as indexes in the workload's list.
     named: BTreeMap<&'a str, Vec<usize>>,
     general: Vec<usize>,
-    drafts: BTreeMap<Alike, Made>,
+    drafts: BTreeMap<Alike, CopyResult>,
     warned: BTreeSet<(Pos, String)>,
 }
 
 impl<'a> Copies<'a> {
-    pub(super) fn new(fleet: &'a Fleet, claim: &'a Claim<'a>) -> Copies<'a> {
+    pub(super) fn new(fleet: &'a Fleet, claim: &'a TemplateClaim<'a>) -> Copies<'a> {
         let mut copies = Copies {
             fleet,
             claim,
@@ -149,9 +149,9 @@ impl<'a> Copies<'a> {
     }
 
     /// Makes the copy for a picked cluster. Each place gets its warning once.
-    pub(super) fn make(&mut self, pick: &Pick, found: &mut Diagnostics) -> Made {
+    pub(super) fn make(&mut self, pick: &Pick, found: &mut Diagnostics) -> CopyResult {
         if self.claim.workload.frozen {
-            return Made::Frozen;
+            return CopyResult::Frozen;
         }
         let cluster = &*pick.cluster;
         let known = self.fleet.clusters.get(cluster).map(|known| &**known);
@@ -182,7 +182,7 @@ impl<'a> Copies<'a> {
         target: Target<'_>,
         applier: Option<&Applier>,
         found: &mut Diagnostics,
-    ) -> Made {
+    ) -> CopyResult {
         let (template, workload) = (self.claim.template, self.claim.workload);
         let mut object = template.object.content.to_json();
         let overrides = places.iter().map(|index| &workload.overrides[*index]);
@@ -190,27 +190,32 @@ impl<'a> Copies<'a> {
         for one in &overrides {
             match self.patch(&object, one, target, found) {
                 Ok(Some(after)) => object = after,
-                Ok(None) => return Made::Deleted,
-                Err(fault) => return Made::Failed(fault),
+                Ok(None) => return CopyResult::Deleted,
+                Err(fault) => return CopyResult::Failed(fault),
             }
         }
         let retain = final_fields::retain(template, target.cluster, &overrides);
         let at = || overrides.last().map_or(&template.object.origin, |one| &one.origin).clone();
         let fault = |message: String, hint: Option<&str>| {
-            Made::Failed(Fault { at: at(), message, hint: hint.map(str::to_owned), of_override: false })
+            CopyResult::Failed(CopyFault {
+                at: at(),
+                message,
+                hint: hint.map(str::to_owned),
+                of_override: false,
+            })
         };
         if ObjectId::of(&object).as_ref() != Some(&*self.claim.id) {
             let message = format!(
                 "the overrides change the object's API group, kind, namespace or name: it must stay {}",
                 self.claim.id
             );
-            return Made::Failed(Fault { at: at(), message, hint: None, of_override: true });
+            return CopyResult::Failed(CopyFault { at: at(), message, hint: None, of_override: true });
         }
         if let Some(refusal) = final_fields::refusal(&object, self.fleet, applier) {
             return fault(refusal.message, Some(refusal.hint));
         }
         match final_fields::finished(object, &workload.key, template, retain, applier) {
-            Ok(object) => Made::Copy(Rc::new(Draft::new(object))),
+            Ok(object) => CopyResult::Copy(Rc::new(Draft::new(object))),
             Err(message) => fault(message, None),
         }
     }
@@ -222,9 +227,9 @@ impl<'a> Copies<'a> {
         one: &Override,
         target: Target<'_>,
         found: &mut Diagnostics,
-    ) -> Result<Option<Json>, Fault> {
+    ) -> Result<Option<Json>, CopyFault> {
         let Action::Patch(operations) = &one.action else { return Ok(None) };
-        let after = patch::apply(before, operations, target).map_err(|error| Fault {
+        let after = patch::apply(before, operations, target).map_err(|error| CopyFault {
             at: error.at,
             message: error.message,
             hint: error.hint,
@@ -243,7 +248,7 @@ impl<'a> Copies<'a> {
         if !is_same(&self.claim.id) && !is_same(&self.claim.template.object.id) {
             let message = "the override changes the object's API group, kind, namespace or name".to_owned();
             let hint = Some(format!("it must stay {}", self.claim.id));
-            return Err(Fault { at: one.origin.clone(), message, hint, of_override: true });
+            return Err(CopyFault { at: one.origin.clone(), message, hint, of_override: true });
         }
         Ok(Some(after.object))
     }

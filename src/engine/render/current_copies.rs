@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-use super::claims::Claim;
+use super::claims::TemplateClaim;
 use super::{Previous, put};
 use berth_base::model::{
     ContentId, Decision, Folders, Key, Map, Object, ObjectId, Shared, Template, Workload, path,
@@ -28,12 +28,12 @@ impl<'a> CurrentCopies<'a> {
     }
 
     /// Reports whether the claim's workload has a copy of the object in the cluster already.
-    pub(super) fn is_incumbent(&self, claim: &Claim<'_>, cluster: &str) -> bool {
+    pub(super) fn is_incumbent(&self, claim: &TemplateClaim<'_>, cluster: &str) -> bool {
         self.holds(&claim.workload.key, &claim.id, cluster) == Some(true)
     }
 
     /// Returns the content of the claim's current copy.
-    pub(super) fn last_good(&self, claim: &Claim<'_>, cluster: &str) -> Option<ContentId> {
+    pub(super) fn last_good(&self, claim: &TemplateClaim<'_>, cluster: &str) -> Option<ContentId> {
         let id = &*claim.id;
         let had_its_own = self.holds(&claim.workload.key, id, cluster)?;
         // A failed copy may have left its last good form there, unless the copy belonged to another workload.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::claims::{self, Claim};
+use super::claims::{self, TemplateClaim};
 use super::copies::varies;
 use super::{Previous, current_copies};
 use berth_base::model::{AnyPicked, Applies, Decision, Fleet, Key, Map, Shared, Workload};
@@ -35,7 +35,7 @@ impl RenderInputs {
     }
 
     /// Returns the claims of a workload; none for a workload without a decision.
-    pub(super) fn claims(&self, key: &Key) -> Vec<Claim<'_>> {
+    pub(super) fn claims(&self, key: &Key) -> Vec<TemplateClaim<'_>> {
         let workload = self.frozen.get(key).or_else(|| self.fleet.workloads.get(key).map(|one| &**one));
         let claims =
             |(workload, decision)| claims::of_workload(&self.fleet, workload, &claims::served(decision));

@@ -27,8 +27,8 @@ use berth_base::model::{
 };
 use berth_base::parallel;
 use berth_base::text::SharedValues;
-use claims::Claim;
-use copies::{Copies, Made, Store};
+use claims::TemplateClaim;
+use copies::{Copies, CopyResult, Store};
 use current_copies::CurrentCopies;
 use inputs::RenderInputs;
 use warnings::Problems;
@@ -117,7 +117,7 @@ pub(crate) fn render_after(
 const AT_ONCE: usize = 8192;
 
 /// A copy in a cluster's folder.
-struct Placed<'c> {
+struct PlacedCopy<'c> {
     cluster: &'c str,
     entry: FolderEntry,
 }
@@ -128,13 +128,13 @@ struct Rendering<'a, 'c> {
     history: CurrentCopies<'a>,
     store: Store<'a>,
     /// The copies of the current object, by cluster.
-    placed: Vec<Placed<'c>>,
+    placed: Vec<PlacedCopy<'c>>,
     /// The entries of that object; clusters with equal copies share one.
     entries: SharedValues<FolderEntry>,
     diagnostics: Diagnostics,
     problems: Problems,
     /// The counts of diagnostics and problems before that object.
-    said: (usize, usize),
+    counts_before: (usize, usize),
 }
 
 impl<'a, 'c> Rendering<'a, 'c> {
@@ -147,16 +147,16 @@ impl<'a, 'c> Rendering<'a, 'c> {
             entries: SharedValues::default(),
             diagnostics: Diagnostics::new(),
             problems: Problems::default(),
-            said: (0, 0),
+            counts_before: (0, 0),
         }
     }
 
     /// Makes all copies of the object at one path.
-    fn make(&mut self, claims: &'c [Claim<'_>]) -> Result<(), ContentError> {
+    fn make(&mut self, claims: &'c [TemplateClaim<'_>]) -> Result<(), ContentError> {
         self.store.forget();
         self.placed.clear();
         self.entries = SharedValues::default();
-        self.said = self.count();
+        self.counts_before = self.count();
         match claims {
             [claim] => self.make_one(claim),
             contested => claims::make_contested(self, contested),
@@ -164,8 +164,8 @@ impl<'a, 'c> Rendering<'a, 'c> {
     }
 
     /// Reports whether the object's copies depend on these claims alone, and caused no diagnostic.
-    fn is_settled(&self, claims: &[Claim<'_>]) -> bool {
-        matches!(claims, [claim] if !claim.workload.frozen) && self.said == self.count()
+    fn is_settled(&self, claims: &[TemplateClaim<'_>]) -> bool {
+        matches!(claims, [claim] if !claim.workload.frozen) && self.counts_before == self.count()
     }
 
     /// Returns the counts of diagnostics and problems so far.
@@ -174,15 +174,15 @@ impl<'a, 'c> Rendering<'a, 'c> {
     }
 
     /// Makes an object that only one workload places.
-    fn make_one(&mut self, claim: &'c Claim<'_>) -> Result<(), ContentError> {
+    fn make_one(&mut self, claim: &'c TemplateClaim<'_>) -> Result<(), ContentError> {
         let mut copies = Copies::new(self.fleet, claim);
         for pick in claim.picks() {
             let cluster = &*pick.cluster;
             let content = match copies.make(pick, &mut self.diagnostics) {
-                Made::Copy(draft) => Some(draft.id(&mut self.store)?),
-                Made::Deleted => None,
-                Made::Frozen => self.history.last_good(claim, cluster),
-                Made::Failed(fault) => {
+                CopyResult::Copy(draft) => Some(draft.id(&mut self.store)?),
+                CopyResult::Deleted => None,
+                CopyResult::Frozen => self.history.last_good(claim, cluster),
+                CopyResult::Failed(fault) => {
                     self.problems.add(claim, cluster, fault);
                     self.history.last_good(claim, cluster)
                 }
@@ -192,10 +192,10 @@ impl<'a, 'c> Rendering<'a, 'c> {
         Ok(())
     }
 
-    fn place(&mut self, claim: &Claim<'_>, cluster: &'c str, content: Option<ContentId>) {
+    fn place(&mut self, claim: &TemplateClaim<'_>, cluster: &'c str, content: Option<ContentId>) {
         let Some(content) = content else { return };
         let entry = self.entries.of((claim.path.clone(), content));
-        self.placed.push(Placed { cluster, entry });
+        self.placed.push(PlacedCopy { cluster, entry });
     }
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn copies_of(
     for claim in claims::of_workload(fleet, workload, picks) {
         let mut copies = Copies::new(fleet, &claim);
         for pick in claim.picks() {
-            if let Made::Copy(draft) = copies.make(pick, &mut Diagnostics::new()) {
+            if let CopyResult::Copy(draft) = copies.make(pick, &mut Diagnostics::new()) {
                 put(&mut folders, &pick.cluster, &claim.path, draft.id(&mut store)?);
             }
         }

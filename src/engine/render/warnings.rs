@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::claims::Claim;
-use super::copies::Fault;
+use super::claims::TemplateClaim;
+use super::copies::CopyFault;
 use super::inputs::RenderInputs;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, did_you_mean};
 use berth_base::model::{
@@ -24,7 +24,7 @@ pub(super) struct Warnings {
     /// The warnings of workloads in clusters that lack their namespace.
     homeless: Map<Key, Diagnostic>,
     /// The overrides of workloads for clusters with certain labels.
-    rules: Map<Key, Vec<Rule>>,
+    rules: Map<Key, Vec<LabelOverride>>,
     /// The workloads that place each namespace.
     bringing: Map<String, BTreeSet<Key>>,
 }
@@ -32,7 +32,7 @@ pub(super) struct Warnings {
 /// An override for clusters with certain labels. Several workloads may have it; it needs a cluster of one of
 /// them.
 #[derive(Clone, Debug)]
-struct Rule {
+struct LabelOverride {
     at: Pos,
     by: Key,
     is_met: bool,
@@ -139,7 +139,7 @@ impl Warnings {
     /// Returns all warnings.
     pub(super) fn all(&self) -> impl Iterator<Item = Diagnostic> {
         let (mut met, mut unmet) = (BTreeSet::new(), BTreeMap::new());
-        for Rule { at, by, is_met } in self.rules.values().flatten() {
+        for LabelOverride { at, by, is_met } in self.rules.values().flatten() {
             match is_met {
                 true => _ = met.insert(at),
                 false => _ = unmet.insert(at, by),
@@ -234,10 +234,10 @@ impl<'a> Labelled<'a> {
         Labelled { fleet, clusters: labelled }
     }
 
-    fn rules(&self, workload: &Workload, decision: &Decision) -> Vec<Rule> {
+    fn rules(&self, workload: &Workload, decision: &Decision) -> Vec<LabelOverride> {
         let rule = |one: &Override| {
             let is_met = terms(one).iter().any(|term| self.is_met(term, decision));
-            Rule { at: one.origin.clone(), by: (*one.by).clone(), is_met }
+            LabelOverride { at: one.origin.clone(), by: (*one.by).clone(), is_met }
         };
         workload.overrides.iter().filter(|one| !terms(one).is_empty()).map(rule).collect()
     }
@@ -325,7 +325,7 @@ struct Told {
 }
 
 impl Problems {
-    pub(super) fn add(&mut self, claim: &Claim<'_>, cluster: &str, fault: Fault) {
+    pub(super) fn add(&mut self, claim: &TemplateClaim<'_>, cluster: &str, fault: CopyFault) {
         let (key, object) = (&claim.workload.key, &*claim.id);
         let failure = Failure {
             cluster: cluster.to_owned(),

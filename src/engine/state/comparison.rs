@@ -52,7 +52,7 @@ pub struct Owner<'a> {
 
 /// A workload with an object that may be at a place.
 #[derive(Clone, Copy, Debug)]
-pub struct Claim<'a> {
+pub struct WorkloadClaim<'a> {
     pub object: &'a ObjectId,
     pub decision: &'a Decision,
 }
@@ -180,10 +180,10 @@ impl<'a> PlaceOwners<'a> {
     }
 
     /// Returns the workloads with an object at a path, wherever they are placed.
-    pub fn claims(&self, path: &str) -> impl Iterator<Item = Claim<'a>> {
+    pub fn claims(&self, path: &str) -> impl Iterator<Item = WorkloadClaim<'a>> {
         self.by_path().get(path).into_iter().flatten().filter_map(|(key, place)| {
             let decision = self.decisions.get(key)?;
-            Some(Claim { object: decision.objects.get(*place)?, decision })
+            Some(WorkloadClaim { object: decision.objects.get(*place)?, decision })
         })
     }
 
@@ -227,7 +227,7 @@ impl<'a> Owner<'a> {
     }
 }
 
-impl Claim<'_> {
+impl WorkloadClaim<'_> {
     fn has_failed(&self, cluster: &str) -> bool {
         let failures = &self.decision.failures;
         failures.iter().any(|failure| failure.cluster == cluster && failure.object == *self.object)

@@ -28,7 +28,7 @@ const LARGEST_LIST: usize = 500;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Form {
+struct DecisionForm {
     api_version: String,
     kind: String,
     metadata: MetadataForm,
@@ -40,11 +40,11 @@ struct Form {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     policy: Option<Json>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    condition: Option<ConditionForm>,
+    condition: Option<StoredCondition>,
     #[serde(default)]
     clusters: Vec<PickedForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    refused: Vec<RefusedForm>,
+    refused: Vec<StoredRefusal>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     objects: Vec<NameForm>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,7 +69,7 @@ pub(crate) struct NameForm {
 }
 
 #[derive(Serialize, Deserialize)]
-struct ConditionForm {
+struct StoredCondition {
     #[serde(rename = "type")]
     kind: String,
     status: String,
@@ -88,7 +88,7 @@ struct PickedForm {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     scores: BTreeMap<String, i64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    group: Option<GroupForm>,
+    group: Option<PickGroupForm>,
     /// Decided but not rolled out yet.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pending: bool,
@@ -99,12 +99,12 @@ struct PickedForm {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     held: bool,
     #[serde(flatten)]
-    clusters: Names<Arc<str>>,
+    clusters: ClusterNames<Arc<str>>,
 }
 
 /// Names of clusters, in buckets if there are many.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Names<Name> {
+pub(super) struct ClusterNames<Name> {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     names: Vec<Name>,
     /// Names by the first digits of their hashes: a cluster that joins changes one bucket.
@@ -112,10 +112,10 @@ pub(super) struct Names<Name> {
     buckets: BTreeMap<String, Vec<Name>>,
 }
 
-impl<Name: AsRef<str>> Names<Name> {
-    pub(super) fn of(names: Vec<Name>) -> Names<Name> {
+impl<Name: AsRef<str>> ClusterNames<Name> {
+    pub(super) fn of(names: Vec<Name>) -> ClusterNames<Name> {
         if names.len() <= LARGEST_LIST {
-            return Names { names, buckets: BTreeMap::new() };
+            return ClusterNames { names, buckets: BTreeMap::new() };
         }
         let mut buckets: [Vec<Name>; 256] = [const { Vec::new() }; 256];
         for name in names {
@@ -123,7 +123,10 @@ impl<Name: AsRef<str>> Names<Name> {
             buckets[usize::from(first)].push(name);
         }
         let filled = (0..=u8::MAX).zip(buckets).filter(|(_, names)| !names.is_empty());
-        Names { names: Vec::new(), buckets: filled.map(|(first, names)| (hex(&[first]), names)).collect() }
+        ClusterNames {
+            names: Vec::new(),
+            buckets: filled.map(|(first, names)| (hex(&[first]), names)).collect(),
+        }
     }
 
     pub(super) fn into_iter(self) -> impl Iterator<Item = Name> {
@@ -132,14 +135,14 @@ impl<Name: AsRef<str>> Names<Name> {
 }
 
 #[derive(Serialize, Deserialize)]
-struct GroupForm {
+struct PickGroupForm {
     index: usize,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     name: String,
 }
 
 #[derive(Serialize, Deserialize)]
-struct RefusedForm {
+struct StoredRefusal {
     reason: String,
     clusters: usize,
 }
@@ -173,7 +176,7 @@ fn picks_to_json(picks: &[Pick]) -> (String, Json) {
 /// Returns the other fields of the stored form.
 pub(super) fn fields(decision: &Decision) -> serde_json::Map<String, Json> {
     let key = &decision.key;
-    let form = Form {
+    let form = DecisionForm {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
         metadata: MetadataForm::of(key),
@@ -181,7 +184,7 @@ pub(super) fn fields(decision: &Decision) -> serde_json::Map<String, Json> {
         source: decision.source.clone(),
         digest: decision.digest.map(|digest| digest.to_string()),
         policy: decision.policy.as_ref().map(Packed::to_json),
-        condition: decision.condition.as_ref().map(|condition| ConditionForm {
+        condition: decision.condition.as_ref().map(|condition| StoredCondition {
             kind: condition.kind.clone(),
             status: status_word(condition.status).to_owned(),
             reason: condition.reason.clone(),
@@ -191,7 +194,7 @@ pub(super) fn fields(decision: &Decision) -> serde_json::Map<String, Json> {
         refused: decision
             .refused
             .iter()
-            .map(|refused| RefusedForm { reason: refused.reason.clone(), clusters: refused.clusters })
+            .map(|refused| StoredRefusal { reason: refused.reason.clone(), clusters: refused.clusters })
             .collect(),
         objects: decision.objects.iter().map(NameForm::of).collect(),
         failures: decision
@@ -214,7 +217,7 @@ pub(super) fn fields(decision: &Decision) -> serde_json::Map<String, Json> {
 
 /// Reads a stored form; the error is its fault.
 pub(crate) fn from_json(value: &Json) -> Result<Decision, String> {
-    let form = Form::deserialize(value).map_err(|error| error.to_string())?;
+    let form = DecisionForm::deserialize(value).map_err(|error| error.to_string())?;
     if form.api_version != API_VERSION || form.kind != KIND {
         return Err(format!("it is a {} {}, not a {API_VERSION} {KIND}", form.api_version, form.kind));
     }
@@ -228,7 +231,7 @@ pub(crate) fn from_json(value: &Json) -> Result<Decision, String> {
             .into_iter()
             .map(|refused| Refused { reason: refused.reason, clusters: refused.clusters })
             .collect(),
-        condition: form.condition.map(ConditionForm::read).transpose()?,
+        condition: form.condition.map(StoredCondition::read).transpose()?,
         digest: digest.transpose()?,
         policy: form.policy.as_ref().map(Packed::of),
         objects: form.objects.iter().map(NameForm::id).collect(),
@@ -257,7 +260,7 @@ pub(super) fn read_status_word(word: &str) -> Result<bool, String> {
     }
 }
 
-impl ConditionForm {
+impl StoredCondition {
     fn read(self) -> Result<Condition, String> {
         let status = read_status_word(&self.status)?;
         Ok(Condition { kind: self.kind, status, reason: self.reason, message: self.message })
@@ -325,11 +328,11 @@ fn picked(picks: &[Pick]) -> Vec<PickedForm> {
             group: first
                 .group
                 .as_ref()
-                .map(|group| GroupForm { index: group.index, name: group.name.clone() }),
+                .map(|group| PickGroupForm { index: group.index, name: group.name.clone() }),
             pending: first.pending,
             leaving: first.leaving,
             held: first.held,
-            clusters: Names::of(picks.iter().map(|pick| pick.cluster.clone()).collect()),
+            clusters: ClusterNames::of(picks.iter().map(|pick| pick.cluster.clone()).collect()),
         })
     };
     alike.into_values().filter_map(form).collect()

@@ -43,8 +43,9 @@ struct PlacementForm<'a> {
     source: &'a str,
 }
 
+/// A condition, as commands print it as JSON.
 #[derive(Debug, Serialize)]
-struct ConditionForm<'a> {
+pub struct ConditionForm<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     status: &'static str,
@@ -81,16 +82,21 @@ impl<'a> DecisionList<'a> {
     }
 }
 
-impl<'a> PlacementForm<'a> {
-    fn of(decision: &'a Decision) -> PlacementForm<'a> {
-        let key = &decision.key;
-        let leaving = decision.picks.iter().filter(|pick| pick.leaving);
-        let condition = decision.condition.as_ref().map(|condition| ConditionForm {
+impl<'a> ConditionForm<'a> {
+    pub fn of(condition: &'a Condition) -> ConditionForm<'a> {
+        ConditionForm {
             kind: &condition.kind,
             status: status_word(condition.status),
             reason: &condition.reason,
             message: &condition.message,
-        });
+        }
+    }
+}
+
+impl<'a> PlacementForm<'a> {
+    fn of(decision: &'a Decision) -> PlacementForm<'a> {
+        let key = &decision.key;
+        let leaving = decision.picks.iter().filter(|pick| pick.leaving);
         let refused = |one: &'a Refused| RefusedForm { reason: &one.reason, clusters: one.clusters };
         PlacementForm {
             kind: &key.kind,
@@ -98,7 +104,7 @@ impl<'a> PlacementForm<'a> {
             name: &key.name,
             clusters: decision.picked().map(ClusterForm::of).collect(),
             leaving: leaving.map(ClusterForm::of).collect(),
-            condition,
+            condition: decision.condition.as_ref().map(ConditionForm::of),
             refused: decision.refused.iter().map(refused).collect(),
             digest: decision.digest,
             policy: decision.policy.as_ref().map(Packed::to_json),

@@ -165,13 +165,13 @@ const KIND: &str = "Ledger";
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Form {
+struct LedgerForm {
     api_version: String,
     kind: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    losses: Vec<GroupForm<Loss>>,
+    losses: Vec<LedgerGroupForm<Loss>>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    owners: Vec<GroupForm<CopyOwner>>,
+    owners: Vec<LedgerGroupForm<CopyOwner>>,
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     approvals: BTreeMap<Digest, GivenApproval>,
     /// The number of the publication that used each approval.
@@ -183,7 +183,7 @@ struct Form {
 
 /// Places with equal entries in the ledger.
 #[derive(Serialize, Deserialize)]
-struct GroupForm<T> {
+struct LedgerGroupForm<T> {
     #[serde(flatten)]
     value: T,
     places: Vec<PlacesForm>,
@@ -205,7 +205,7 @@ struct LastReleaseForm {
 /// Returns the text of the file.
 pub fn write_ledger(ledger: &Ledger) -> String {
     let Ledger { losses, owners, approvals, used, last_releases } = ledger;
-    let form = Form {
+    let form = LedgerForm {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
         losses: grouped(losses),
@@ -222,7 +222,8 @@ pub fn write_ledger(ledger: &Ledger) -> String {
 
 /// Reads the file.
 pub fn read_ledger(bytes: &[u8]) -> Result<Ledger, String> {
-    let form = Form::deserialize(yaml::read_stored(bytes)?.to_json()).map_err(|error| error.to_string())?;
+    let form =
+        LedgerForm::deserialize(yaml::read_stored(bytes)?.to_json()).map_err(|error| error.to_string())?;
     if form.api_version != API_VERSION || form.kind != KIND {
         return Err(format!("it is no {KIND} of {API_VERSION}"));
     }
@@ -236,22 +237,22 @@ pub fn read_ledger(bytes: &[u8]) -> Result<Ledger, String> {
 }
 
 /// Groups the places by their entries in the ledger.
-fn grouped<T: Clone + Ord>(places: &BTreeMap<Place, T>) -> Vec<GroupForm<T>> {
+fn grouped<T: Clone + Ord>(places: &BTreeMap<Place, T>) -> Vec<LedgerGroupForm<T>> {
     let mut by_value: BTreeMap<&T, BTreeMap<&ObjectId, Vec<String>>> = BTreeMap::new();
     for ((cluster, object), value) in places {
         by_value.entry(value).or_default().entry(object).or_default().push(cluster.clone());
     }
     let places = |(object, clusters)| PlacesForm { object: NameForm::of(object), clusters };
-    let group = |(value, objects): (&T, BTreeMap<_, _>)| GroupForm {
+    let group = |(value, objects): (&T, BTreeMap<_, _>)| LedgerGroupForm {
         value: value.clone(),
         places: objects.into_iter().map(places).collect(),
     };
     by_value.into_iter().map(group).collect()
 }
 
-fn ungrouped<T: Clone>(groups: Vec<GroupForm<T>>) -> BTreeMap<Place, T> {
+fn ungrouped<T: Clone>(groups: Vec<LedgerGroupForm<T>>) -> BTreeMap<Place, T> {
     let mut by_place = BTreeMap::new();
-    for GroupForm { value, places } in groups {
+    for LedgerGroupForm { value, places } in groups {
         for PlacesForm { object, clusters } in places {
             let object = object.id();
             by_place.extend(clusters.into_iter().map(|cluster| ((cluster, object.clone()), value.clone())));

@@ -23,8 +23,8 @@ use std::collections::BTreeMap;
 use berth_base::model::release::Releases;
 use berth_base::model::{ClusterStatus, ContentId, Decision, Folder, Folders, Key, Map, Shared};
 
-pub use comparison::{Claim, Comparison, FileDifference, Owner, PlaceOwners};
-pub use decisions_json::{DecisionList, adopt, decisions_from_json};
+pub use comparison::{Comparison, FileDifference, Owner, PlaceOwners, WorkloadClaim};
+pub use decisions_json::{ConditionForm, DecisionList, adopt, decisions_from_json};
 pub use ledger::Ledger;
 pub use object_index::ObjectIndex;
 

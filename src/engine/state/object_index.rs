@@ -52,7 +52,7 @@ impl ObjectIndex {
                 found.filter(|(_, decision)| is_at(decision)).collect()
             }
             None => {
-                let names = Names::of(&paths);
+                let names = ObjectNames::of(&paths);
                 let may_be = |decision: &Decision| decision.objects.iter().any(|one| names.have(&one.name));
                 self.decisions.iter().filter(|(_, one)| may_be(one) && is_at(one)).collect()
             }
@@ -80,11 +80,11 @@ fn path_of(object: &ObjectId) -> String {
 }
 
 /// The lower-case names of the objects at paths. `None` if a path does not show its object's name.
-struct Names(Option<BTreeSet<String>>);
+struct ObjectNames(Option<BTreeSet<String>>);
 
-impl Names {
-    fn of(paths: &BTreeSet<String>) -> Names {
-        Names(paths.iter().map(|path| path::object_name(path)).collect())
+impl ObjectNames {
+    fn of(paths: &BTreeSet<String>) -> ObjectNames {
+        ObjectNames(paths.iter().map(|path| path::object_name(path)).collect())
     }
 
     /// Reports whether an object with this name may be at one of the paths: comparing names is cheaper than

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::decision::{MetadataForm, NameForm, Names};
+use super::decision::{ClusterNames, MetadataForm, NameForm};
 use berth_base::model::release::{Assignment, Halt, Release, Releases, Stays};
 use berth_base::model::rollout::{Amount, StageTask};
 use berth_base::model::staged::{RunProgress, StageCluster, StageProgress};
@@ -18,7 +18,7 @@ const KIND: &str = "Releases";
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Form {
+struct ReleasesForm {
     api_version: String,
     kind: String,
     #[serde(default = "first", skip_serializing_if = "is_first")]
@@ -60,7 +60,7 @@ struct AssignmentForm {
     release: u64,
     at: Timestamp,
     #[serde(flatten)]
-    clusters: Names<String>,
+    clusters: ClusterNames<String>,
 }
 
 /// The clusters that have one release without an assignment.
@@ -70,7 +70,7 @@ struct StaysForm {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pinned: bool,
     #[serde(flatten)]
-    clusters: Names<String>,
+    clusters: ClusterNames<String>,
 }
 
 /// The clusters that lost or got their copies at one moment.
@@ -78,7 +78,7 @@ struct StaysForm {
 struct SinceForm {
     at: Timestamp,
     #[serde(flatten)]
-    clusters: Names<String>,
+    clusters: ClusterNames<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -179,7 +179,7 @@ pub fn of_inputs_file(path: &str) -> Option<(String, u64)> {
 pub fn write(releases: &Releases) -> String {
     let key = &releases.key;
     let (assigned, stays) = (alike(&releases.assigned), alike(&releases.stays));
-    let form = Form {
+    let form = ReleasesForm {
         api_version: API_VERSION.to_owned(),
         kind: KIND.to_owned(),
         format: first(),
@@ -193,7 +193,7 @@ pub fn write(releases: &Releases) -> String {
             .map(|(Assignment { release, at }, names)| AssignmentForm {
                 release,
                 at,
-                clusters: Names::of(names),
+                clusters: ClusterNames::of(names),
             })
             .collect(),
         stays: stays
@@ -201,7 +201,7 @@ pub fn write(releases: &Releases) -> String {
             .map(|(Stays { release, pinned }, names)| StaysForm {
                 release,
                 pinned,
-                clusters: Names::of(names),
+                clusters: ClusterNames::of(names),
             })
             .collect(),
         taken_back: releases.taken_back,
@@ -229,7 +229,7 @@ fn alike<T: Copy + Ord>(clusters: &BTreeMap<String, T>) -> BTreeMap<T, Vec<Strin
 /// Reads the file, given the ids of its releases' inputs by number; the error is one line.
 pub fn read(bytes: &[u8], inputs: &BTreeMap<u64, ContentId>) -> Result<Releases, String> {
     let value = yaml::read_stored(bytes)?.to_json();
-    let form = Form::deserialize(value).map_err(|error| error.to_string())?;
+    let form = ReleasesForm::deserialize(value).map_err(|error| error.to_string())?;
     if form.api_version != API_VERSION || form.kind != KIND {
         return Err(format!("it is a {} {}, not a {API_VERSION} {KIND}", form.api_version, form.kind));
     }
@@ -274,7 +274,7 @@ impl ReleaseForm {
 impl SinceForm {
     fn of(clusters: &BTreeMap<String, Timestamp>) -> Vec<SinceForm> {
         let groups = alike(clusters).into_iter();
-        groups.map(|(at, names)| SinceForm { at, clusters: Names::of(names) }).collect()
+        groups.map(|(at, names)| SinceForm { at, clusters: ClusterNames::of(names) }).collect()
     }
 
     fn read(forms: Vec<SinceForm>) -> BTreeMap<String, Timestamp> {

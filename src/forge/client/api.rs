@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::http::{ForgeError, Http, Method};
-use crate::environment::{Forge, PullRequest, Repository};
+use crate::ci_run::{Forge, PullRequest, Repository};
 use crate::token::Token;
 
 /// The number of items on a page, the maximum of all forges.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value as Json;
 
-use crate::environment::Forge;
+use crate::ci_run::Forge;
 use crate::token::Token;
 use berth_http::Retry;
 use berth_http::client::{

@@ -13,7 +13,7 @@ mod protection;
 
 use std::fmt::Write as _;
 
-use crate::environment::{PullRequest, Repository};
+use crate::ci_run::{PullRequest, Repository};
 use crate::token::Token;
 use api::{Api, Comment};
 use berth_base::backoff::Backoff;

@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use super::api::Api;
 use super::http::ForgeError;
-use crate::environment::Forge;
+use crate::ci_run::Forge;
 
 /// The rules for a branch. `None`: the forge does not show this token the rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::environment::{Forge, Links};
+use crate::ci_run::{Forge, Links};
 use crate::testing::{Answer, Recorder};
 
 const MARKED: &str = "<!-- berth review north -->\nold";

@@ -93,7 +93,7 @@ fn read_tree(repo: &Repo, root: TreeId, cache: &mut SourceCache) -> Result<ReadT
     let mut read = |before: TreeId, tree: ReadTree, known: &SourceFiles, is_measured: bool| {
         let odb = repo.inner.odb().map_err(GitError::failed("opening the object database"))?;
         let known = known.iter().peekable();
-        let mut reader = Reader { repo, odb, tree, known, blobs, n_entries: 0, is_measured };
+        let mut reader = TreeReader { repo, odb, tree, known, blobs, n_entries: 0, is_measured };
         reader.folder(before, root, "", 0)?;
         Ok(reader.tree)
     };
@@ -154,7 +154,7 @@ pub(super) fn file_of(kind: EntryKind) -> Option<ContentId> {
 }
 
 /// Turns the tree read last into the next one.
-struct Reader<'r, 'b> {
+struct TreeReader<'r, 'b> {
     repo: &'r Repo,
     odb: git2::Odb<'r>,
     tree: ReadTree,
@@ -166,7 +166,7 @@ struct Reader<'r, 'b> {
     is_measured: bool,
 }
 
-impl Reader<'_, '_> {
+impl TreeReader<'_, '_> {
     /// Reads the differences below a folder. Reports whether the folder is berth's own output, which is skipped.
     fn folder(
         &mut self,

@@ -141,12 +141,12 @@ const BLOCK: usize = 8;
 /// A key that signs.
 #[derive(Clone)]
 pub struct Signer {
-    holder: Holder,
+    holder: KeyHolder,
     public: PublicKey,
 }
 
 #[derive(Clone)]
-enum Holder {
+enum KeyHolder {
     /// This process has the key.
     Own(Arc<Ed25519KeyPair>),
     Other(Arc<dyn Signs>),
@@ -215,13 +215,13 @@ impl Signer {
         let mut wire = Vec::new();
         put(&mut wire, ED25519_NAME.as_bytes());
         put(&mut wire, point);
-        Ok(Signer { holder: Holder::Own(Arc::new(pair)), public: PublicKey::from_wire(&wire) })
+        Ok(Signer { holder: KeyHolder::Own(Arc::new(pair)), public: PublicKey::from_wire(&wire) })
     }
 
     /// Makes a signer for a key outside of this process.
     pub fn held_by(public: PublicKey, holder: Arc<dyn Signs>) -> Result<Signer, KeyError> {
         let is_fit = public.algorithm() == Some(ED25519_NAME);
-        if is_fit { Ok(Signer { holder: Holder::Other(holder), public }) } else { Err(KeyError::Kind) }
+        if is_fit { Ok(Signer { holder: KeyHolder::Other(holder), public }) } else { Err(KeyError::Kind) }
     }
 
     pub fn public(&self) -> &PublicKey {
@@ -232,8 +232,8 @@ impl Signer {
     /// yet.
     pub(super) fn sign_plain(&self, bytes: &[u8]) -> Result<Vec<u8>, String> {
         match &self.holder {
-            Holder::Own(pair) => Ok(pair.sign(bytes).as_ref().to_vec()),
-            Holder::Other(holder) => holder.sign(&self.public, bytes),
+            KeyHolder::Own(pair) => Ok(pair.sign(bytes).as_ref().to_vec()),
+            KeyHolder::Other(holder) => holder.sign(&self.public, bytes),
         }
     }
 
@@ -244,7 +244,7 @@ impl Signer {
         put(&mut made, ED25519_NAME.as_bytes());
         put(&mut made, &signature);
         match &self.holder {
-            Holder::Other(_) if !self.public.verify(bytes, &made) => {
+            KeyHolder::Other(_) if !self.public.verify(bytes, &made) => {
                 Err(format!("the signer's answer is not a signature by the key {}", self.public))
             }
             _ => Ok(made),
@@ -273,7 +273,7 @@ pub(crate) fn write(seed: &[u8; 32], check: u32, comment: &str) -> Option<(Signe
     whole.extend(1u32.to_be_bytes());
     put(&mut whole, &public);
     put(&mut whole, &section);
-    let signer = Signer { holder: Holder::Own(Arc::new(pair)), public: PublicKey::from_wire(&public) };
+    let signer = Signer { holder: KeyHolder::Own(Arc::new(pair)), public: PublicKey::from_wire(&public) };
     Some((signer, wire::wrap(&whole, LABEL)))
 }
 

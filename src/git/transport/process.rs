@@ -8,7 +8,7 @@ use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use super::TransportError;
@@ -83,16 +83,7 @@ fn watch(
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let mut child = start(&mut command)?;
-    let (heard, hear) = channel();
-    let mut open = 0;
-    if let Some(out) = child.stdout.take() {
-        listen(out, Stream::Out, MOST_OUT, heard.clone());
-        open += 1;
-    }
-    if let Some(err) = child.stderr.take() {
-        listen(err, Stream::Err, MOST_ERR, heard);
-        open += 1;
-    }
+    let (hear, mut open) = listen_to_both(&mut child);
     let begun = Instant::now();
     let (mut out, mut err, mut cut) = (Vec::new(), Vec::new(), false);
     let mut exited: Option<(ExitStatus, Instant)> = None;
@@ -156,6 +147,21 @@ fn end(child: &mut Child, by_force: bool) {
 enum Stream {
     Out,
     Err,
+}
+
+/// Reads the output and the errors of a process, each on a thread, and returns the number of these threads.
+fn listen_to_both(child: &mut Child) -> (Receiver<(Stream, Vec<u8>, bool)>, usize) {
+    let (heard, hear) = channel();
+    let mut open = 0;
+    if let Some(out) = child.stdout.take() {
+        listen(out, Stream::Out, MOST_OUT, heard.clone());
+        open += 1;
+    }
+    if let Some(err) = child.stderr.take() {
+        listen(err, Stream::Err, MOST_ERR, heard);
+        open += 1;
+    }
+    (hear, open)
 }
 
 /// Reads a stream to its end, keeping the first `most` bytes.

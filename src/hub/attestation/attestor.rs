@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::provenance::{Origin, Publication, folder_of, predicate};
 use crate::publish::{PublishError, Trailers};
-use berth_git::protocol::ClusterRef;
+use berth_git::shared_refs::ClusterRef;
 use berth_git::signature::PlainSigner;
 use berth_git::{CommitId, GitError, Repo};
 use berth_registry::RegistryError;
@@ -27,12 +27,12 @@ pub struct Attestor {
     /// The name of the rendered branch.
     rendered: String,
     origin: Origin,
-    made: Mutex<Made>,
+    made: Mutex<TipResults>,
 }
 
 /// The results for one tip of the branch, which many clusters share.
 #[derive(Debug, Default)]
-struct Made {
+struct TipResults {
     tip: Option<CommitId>,
     /// The walked commits of the branch, by sequence.
     commits: BTreeMap<u64, CommitId>,
@@ -51,7 +51,7 @@ struct Signed {
     bundle: Vec<u8>,
 }
 
-impl Made {
+impl TipResults {
     /// Returns the branch's newest commit whose sequence is at most `seq`.
     fn newest_until(&mut self, repo: &Repo, seq: u64) -> Result<Option<(u64, CommitId)>, GitError> {
         while let Some(commit) = self.open {
@@ -74,7 +74,7 @@ impl Attestor {
         Attestor { signer, rendered: rendered.to_owned(), origin, made: Mutex::default() }
     }
 
-    fn made(&self) -> MutexGuard<'_, Made> {
+    fn made(&self) -> MutexGuard<'_, TipResults> {
         self.made.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -89,11 +89,11 @@ impl Attestor {
         let is_it = |found: &Publication| found.folders.get(&folder) == Some(&cluster.tree);
         let mut made = self.made();
         if made.tip != Some(tip) {
-            *made = Made {
+            *made = TipResults {
                 tip: Some(tip),
                 open: Some(tip),
                 done: std::mem::take(&mut made.done),
-                ..Made::default()
+                ..TipResults::default()
             };
         }
         if let Some(found) = made.publications.get(&cluster.seq).filter(|found| is_it(found)) {

@@ -8,7 +8,7 @@ use serde_json::{Map as JsonMap, Value as Json, json};
 use crate::publish::{self, PublishError, Trailers};
 use berth_base::model::path;
 use berth_engine::state::layout;
-use berth_git::protocol::trailers::{GATE, IMPORT, PROCESSED, ROLLBACK, RULES, USED_APPROVAL};
+use berth_git::shared_refs::trailers::{GATE, IMPORT, PROCESSED, ROLLBACK, RULES, USED_APPROVAL};
 use berth_git::{CommitId, CommitInfo, EntryKind, Repo, TreeId};
 
 /// A commit of the rendered branch that berth made.
@@ -24,6 +24,17 @@ pub struct Publication {
 }
 
 impl Publication {
+    /// Returns the values of a trailer that berth does not read itself.
+    fn values_of(&self, wanted: &'static str) -> impl Iterator<Item = &str> {
+        let others = self.trailers.others.iter();
+        others.filter(move |(name, _)| name == wanted).map(|(_, value)| value.as_str())
+    }
+
+    fn git_tree(&self, name: &str) -> Option<Json> {
+        let tree = self.trees.get(name)?;
+        Some(json!({ "name": name, "digest": { "gitTree": tree.to_string() } }))
+    }
+
     /// Reads a commit. `None` if berth did not make it.
     pub fn read(repo: &Repo, commit: CommitId) -> Result<Option<Publication>, PublishError> {
         let commit = repo.commit(commit)?;
@@ -77,38 +88,37 @@ pub struct Origin {
     pub program: Option<String>,
 }
 
-/// Describes how a publication was made.
-pub fn predicate(publication: &Publication, origin: &Origin) -> Json {
-    let Publication { commit, trailers, trees, .. } = publication;
-    let others = |wanted: &'static str| {
-        trailers.others.iter().filter(move |(name, _)| name == wanted).map(|(_, value)| value.as_str())
-    };
-    let first = |wanted| others(wanted).next();
-    let git_commit = |name: &str, id: &str| json!({ "name": name, "digest": { "gitCommit": id } });
-    let git_tree = |name: &str| {
-        trees.get(name).map(|tree| json!({ "name": name, "digest": { "gitTree": tree.to_string() } }))
-    };
+fn git_commit(name: &str, id: &str) -> Json {
+    json!({ "name": name, "digest": { "gitCommit": id } })
+}
 
-    let source = trailers.source.map(|source| {
+/// Returns the inputs of the publication: its source and parent, the commits that its trailers name, the facts, and the
+/// approvals that it used.
+fn dependencies(publication: &Publication, origin: &Origin) -> Vec<Json> {
+    let source = publication.trailers.source.map(|source| {
         let mut source = git_commit("source", &source.to_string());
         if let Some(repository) = &origin.repository {
             source["uri"] = Json::from(format!("git+{repository}"));
         }
         source
     });
-    let parent = commit.parents.first().map(|parent| git_commit("parent", &parent.to_string()));
+    let parent = publication.commit.parents.first().map(|parent| git_commit("parent", &parent.to_string()));
     let named = [("processed", PROCESSED), ("rules", RULES), ("rollback", ROLLBACK)];
-    let named = named.into_iter().filter_map(|(name, trailer)| Some(git_commit(name, first(trailer)?)));
-    let approvals = others(USED_APPROVAL)
+    let named = named.into_iter().filter_map(|(name, trailer)| {
+        let id = publication.values_of(trailer).next()?;
+        Some(git_commit(name, id))
+    });
+    let approvals = publication
+        .values_of(USED_APPROVAL)
         .map(|digest| json!({ "name": "approval", "digest": { "berth_removal": digest } }));
-    let dependencies: Vec<Json> = source
-        .into_iter()
-        .chain(parent)
-        .chain(named)
-        .chain(git_tree(layout::FACTS))
-        .chain(approvals)
-        .collect();
+    let facts = publication.git_tree(layout::FACTS);
+    source.into_iter().chain(parent).chain(named).chain(facts).chain(approvals).collect()
+}
 
+/// Describes how a publication was made.
+pub fn predicate(publication: &Publication, origin: &Origin) -> Json {
+    let Publication { commit, trailers, .. } = publication;
+    let first = |wanted| publication.values_of(wanted).next();
     let mut external = JsonMap::new();
     for (name, value) in [
         ("fleet", trailers.fleet()),
@@ -127,7 +137,8 @@ pub fn predicate(publication: &Publication, origin: &Origin) -> Json {
     if let Some(sha256) = &origin.program {
         berth["digest"] = json!({ "sha256": sha256 });
     }
-    let outputs = [layout::DECISIONS, layout::RELEASES].into_iter().filter_map(git_tree);
+    let outputs =
+        [layout::DECISIONS, layout::RELEASES].into_iter().filter_map(|name| publication.git_tree(name));
     let published = git_commit("publication", &commit.id.to_string());
     let byproducts: Vec<Json> = std::iter::once(published).chain(outputs).collect();
     let mut metadata = json!({});
@@ -139,7 +150,7 @@ pub fn predicate(publication: &Publication, origin: &Origin) -> Json {
             "buildType": BUILD_TYPE,
             "externalParameters": external,
             "internalParameters": internal,
-            "resolvedDependencies": dependencies,
+            "resolvedDependencies": dependencies(publication, origin),
         },
         "runDetails": {
             "builder": { "id": BUILDER, "version": { "berth": origin.version }, "builderDependencies": [berth] },

@@ -14,7 +14,7 @@ use berth_base::model::Timestamp;
 use berth_engine::gate::limits::Limit;
 use berth_engine::pipeline;
 use berth_engine::report::FleetSummary;
-use berth_git::protocol::StatusCache;
+use berth_git::shared_refs::StatusCache;
 use berth_git::{Recent, Repo};
 
 /// The cache carried from pass to pass.

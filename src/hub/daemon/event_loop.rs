@@ -15,7 +15,7 @@ use super::pass_end::{self, PassEnd, PassHooks};
 use super::remote_pass::{self, Part, Passed, Work};
 use super::schedule::{self, Action, Event, Schedule};
 use super::settings::Settings;
-use super::standby::{PublishRight, Standby, Turn};
+use super::standby::{HeldLease, PublishRight, Standby};
 use super::status_posts::StatusPosts;
 use super::upkeep::Upkeep;
 use super::wakeups::{self, Hangup, RefWatch, Stop};
@@ -30,8 +30,8 @@ pub(super) struct EventLoop<'a> {
     settings: Settings,
     reload: Reload<'a>,
     hooks: &'a mut dyn PassHooks,
-    origin: Origin,
-    turn: Option<Turn>,
+    origin: DaemonRemote,
+    turn: Option<HeldLease>,
     right: PublishRight,
     state: LoopState,
     schedule: Schedule,
@@ -49,7 +49,7 @@ pub(super) struct EventLoop<'a> {
 
 /// The remote; without one, `mirror` is `None`.
 #[derive(Default)]
-struct Origin {
+struct DaemonRemote {
     mirror: Option<SharedMirror>,
     cancel: Cancel,
     standby: Option<Standby>,
@@ -57,15 +57,15 @@ struct Origin {
     is_patient: bool,
 }
 
-impl Origin {
-    fn of(remote: Option<Remote>) -> Origin {
+impl DaemonRemote {
+    fn of(remote: Option<Remote>) -> DaemonRemote {
         let Some(Remote { mut mirror, cancel, standby, statuses, is_patient }) = remote else {
-            return Origin::default();
+            return DaemonRemote::default();
         };
         if let Some(statuses) = &statuses {
             mirror.listen_to(statuses.refusal());
         }
-        Origin { mirror: Some(Arc::new(Mutex::new(mirror))), cancel, standby, statuses, is_patient }
+        DaemonRemote { mirror: Some(Arc::new(Mutex::new(mirror))), cancel, standby, statuses, is_patient }
     }
 
     /// Fetches for the first time. Returns false if the daemon was asked to stop.
@@ -99,7 +99,7 @@ pub(super) async fn run(
     let Daemon { settings, poll, remote, webhooks } = daemon;
     let hangup = Hangup::new()?;
     let (wake, woken) = mpsc::channel(1);
-    let mut origin = Origin::of(remote);
+    let mut origin = DaemonRemote::of(remote);
     if !origin.fetch(&settings, &mut stop).await? {
         return Ok(());
     }
@@ -152,7 +152,7 @@ impl EventLoop<'_> {
     async fn run(mut self) -> Result<(), DaemonError> {
         loop {
             let event = self.next_event().await;
-            if self.turn.as_ref().is_some_and(Turn::is_broken) {
+            if self.turn.as_ref().is_some_and(HeldLease::is_broken) {
                 return Err(DaemonError::Lease);
             }
             let (schedule, action) = schedule::step(self.schedule, event);

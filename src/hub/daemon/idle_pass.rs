@@ -15,7 +15,7 @@ use crate::publish::own_files;
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::{Map, Timestamp};
 use berth_base::text::hex;
-use berth_git::protocol::list_statuses;
+use berth_git::shared_refs::list_statuses;
 use berth_git::{CommitId, GitError, Recent, Repo};
 
 const FILE: &str = "cache/idle.json";

@@ -18,11 +18,11 @@ use crate::verify::trust::{self, Trust};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::model::{Map, Timestamp};
 use berth_engine::gate::{Held, HeldRecord};
-use berth_engine::hub_objects::Shown;
+use berth_engine::hub_objects::HubContent;
 use berth_engine::pipeline::Built;
 use berth_engine::plan::Plan;
 use berth_engine::report::SummaryInputs;
-use berth_git::protocol::{list_statuses, read_listed};
+use berth_git::shared_refs::{list_statuses, read_listed};
 use berth_git::{CommitId, GitError, Repo};
 
 /// The result of a pass.
@@ -35,7 +35,7 @@ pub struct PassResult {
     pub rollout_steps: Vec<RolloutStep>,
     pub standing: FleetStanding,
     /// The published decisions and the clusters, for outputs elsewhere.
-    pub shown: Shown,
+    pub shown: HubContent,
     /// The workloads that keep their current state until an approval.
     pub held: Vec<Held>,
     pub diagnostics: Diagnostics,
@@ -320,7 +320,7 @@ impl Attempt<'_> {
             cache.forgive(clock);
         }
         let standing = FleetStanding::of(rendered, &step.inputs, &step.built, cache, clock);
-        let shown = Shown {
+        let shown = HubContent {
             sequence: rendered.map(|rendered| rendered.trailers.seq).unwrap_or_default(),
             decisions: rendered.map(|rendered| rendered.state.decisions.clone()).unwrap_or_default(),
             clusters: step.built.fleet.clusters.clone(),

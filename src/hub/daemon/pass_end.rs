@@ -1,5 +1,5 @@
-//! What others learn when passes begin and end: the log, with the results of a pass and of its previews, and
-//! hooks for metrics and Events.
+//! The reports when passes begin and end: the log, with the results of a pass and of its previews, and hooks for
+//! metrics and Events.
 
 use std::time::Duration;
 

@@ -93,49 +93,57 @@ impl PassMeter {
             heard: Vec::new(),
             named: BTreeSet::new(),
         };
+        meter.start_at_zero();
+        meter.settings.set(1);
+        meter.register(registry);
+        meter
+    }
+
+    /// Shows each known label with 0: monitoring sees no increase if a counter first appears as 1.
+    fn start_at_zero(&self) {
         for result in ["published", "unchanged", "failed", "standby"] {
-            drop(meter.passes.get_or_create(&[("result", result)]));
+            drop(self.passes.get_or_create(&[("result", result)]));
         }
-        // A counter must first appear as 0: monitoring sees no increase if it first appears as 1.
         for reason in REASONS {
-            drop(meter.failures.get_or_create(&[("reason", reason)]));
+            drop(self.failures.get_or_create(&[("reason", reason)]));
         }
         for result in webhooks::RESULTS {
-            drop(meter.webhooks.get_or_create(&[("result", result)]));
+            drop(self.webhooks.get_or_create(&[("result", result)]));
         }
         for result in status_posts::RESULTS {
-            drop(meter.statuses.get_or_create(&[("result", result)]));
+            drop(self.statuses.get_or_create(&[("result", result)]));
         }
+    }
+
+    fn register(&self, registry: &mut Registry) {
         let run = registry.sub_registry_with_prefix("berth_run");
-        run.register("passes", "Passes by result", meter.passes.clone());
-        run.register("failures", "Failed passes by reason", meter.failures.clone());
-        run.register("webhooks", "Deliveries of webhooks by result", meter.webhooks.clone());
-        run.register("statuses", "Statuses that members sent by POST, by result", meter.statuses.clone());
-        run.register("pass_seconds", "Duration of passes", meter.seconds.clone());
-        run.register("sequence", "The number of the last publication", meter.sequence.clone());
+        run.register("passes", "Passes by result", self.passes.clone());
+        run.register("failures", "Failed passes by reason", self.failures.clone());
+        run.register("webhooks", "Deliveries of webhooks by result", self.webhooks.clone());
+        run.register("statuses", "Statuses that members sent by POST, by result", self.statuses.clone());
+        run.register("pass_seconds", "Duration of passes", self.seconds.clone());
+        run.register("sequence", "The number of the last publication", self.sequence.clone());
         let help = "Time of the last pass that did its work";
-        run.register("last_success_timestamp_seconds", help, meter.last_success.clone());
+        run.register("last_success_timestamp_seconds", help, self.last_success.clone());
         let help = "Faults of the fleet found by the last pass, by severity";
-        run.register("problems", help, meter.problems.clone());
+        run.register("problems", help, self.problems.clone());
         let help = "Workloads with changes that are held for approval";
-        run.register("held_workloads", help, meter.held_workloads.clone());
-        run.register("held_removals", "Removals that are held for approval", meter.held_removals.clone());
+        run.register("held_workloads", help, self.held_workloads.clone());
+        run.register("held_removals", "Removals that are held for approval", self.held_removals.clone());
         let help = "1 if the settings are those of their files, 0 if changed files cannot be used";
-        meter.settings.set(1);
-        run.register("settings_current", help, meter.settings.clone());
-        meter.hub_objects.register(run);
-        meter.artifacts.register(run);
+        run.register("settings_current", help, self.settings.clone());
+        self.hub_objects.register(run);
+        self.artifacts.register(run);
         let help = "Workloads that roll out step by step, by state";
-        registry.register("berth_rollouts", help, meter.rollouts.clone());
+        registry.register("berth_rollouts", help, self.rollouts.clone());
         let help = "1 for each workload whose rollout is halted, at most 50 of them";
-        registry.register("berth_rollout_halted", help, meter.halted.clone());
+        registry.register("berth_rollout_halted", help, self.halted.clone());
         let help = "Clusters that wait for their turn, one for each workload";
-        registry.register("berth_rollout_waiting_clusters", help, meter.waiting.clone());
+        registry.register("berth_rollout_waiting_clusters", help, self.waiting.clone());
         let help = "Members that report, by the state of their reports";
-        registry.register("berth_members", help, meter.members.clone());
+        registry.register("berth_members", help, self.members.clone());
         let help = "With a lease: 1 if this daemon publishes, 0 if it stands by";
-        registry.register("berth_leader", help, meter.leader.clone());
-        meter
+        registry.register("berth_leader", help, self.leader.clone());
     }
 
     /// Returns the counter of webhook deliveries.

@@ -12,7 +12,7 @@ use berth_base::progress::Progress;
 use berth_engine::gate::Limits;
 use berth_engine::gate::limits::Limit;
 use berth_git::Identity;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::transport::Limits as GitLimits;
 
 /// The settings of a daemon. Set by flags and environment only, never by the fleet repository.

@@ -40,7 +40,7 @@ impl Standby {
     }
 
     /// Starts to acquire the lease. Sends to `wake` when it is acquired or lost.
-    pub(super) fn start(self, wake: Sender<()>) -> std::io::Result<Turn> {
+    pub(super) fn start(self, wake: Sender<()>) -> std::io::Result<HeldLease> {
         // A full channel already contains a wake.
         let on_change = move || {
             let _ = wake.try_send(());
@@ -48,18 +48,18 @@ impl Standby {
         let right =
             |keeper: &LeaseKeeper| PublishRight(Some((keeper.fence.clone(), self.lease.duration / 4)));
         let keeper = LeaseKeeper::start(self.store, self.lease, on_change)?;
-        Ok(Turn { right: right(&keeper), keeper })
+        Ok(HeldLease { right: right(&keeper), keeper })
     }
 }
 
 /// The lease of a running daemon. Dropping it releases the lease.
 #[derive(Debug)]
-pub(super) struct Turn {
+pub(super) struct HeldLease {
     keeper: LeaseKeeper,
     pub right: PublishRight,
 }
 
-impl Turn {
+impl HeldLease {
     /// Reports whether the keeper ended by a bug, so that the lease will never be acquired.
     pub fn is_broken(&self) -> bool {
         self.keeper.has_ended()

@@ -1,5 +1,5 @@
-//! What wakes the daemon: refs of a local repository that move, and signals, which stop the process or
-//! request a look at the refs.
+//! Wakes the daemon when refs of a local repository move, and on signals, which stop the process or request a
+//! look at the refs.
 //!
 //! A linked work tree has its own HEAD and shares all other refs with its repository. Watches only HEAD,
 //! packed-refs and refs/: objects/ changes too often. Events are only hints, since network mounts send none

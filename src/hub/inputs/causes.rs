@@ -48,7 +48,7 @@ impl PassInputs {
         let edits = Edits::between(&before, tree, |path| loaded.config.excludes(path));
         let effects = Effects::between(&self.current, next);
         let (parsed, built) = (mem::take(&mut self.cache.parsed), self.cache.built.clone());
-        let mut step = Step {
+        let mut step = RepeatableStep {
             inputs: self,
             before,
             edits,
@@ -79,7 +79,7 @@ impl PassInputs {
 }
 
 /// A step that can be computed again with some of its inputs taken back.
-struct Step<'i> {
+struct RepeatableStep<'i> {
     inputs: &'i PassInputs,
     /// The source of the current state.
     before: SourceTree,
@@ -106,7 +106,7 @@ fn clusters(edits: &Edits) -> ClusterChange {
     ClusterChange { lost: names(&edits.gone), gained: names(&edits.came) }
 }
 
-impl Step<'_> {
+impl RepeatableStep<'_> {
     fn causes(
         &mut self,
         then: Timestamp,
@@ -131,7 +131,8 @@ impl Step<'_> {
         let n_effects = self.effects.len();
         let mut traced = trace(self, &documents, n_effects)?;
         if is_under_way(&self.inputs.current) {
-            // What comes about without any of these inputs is of earlier ones, whatever one of them does alone.
+            // An effect that happens without all of these inputs comes from earlier ones, even if one of these alone
+            // causes it too.
             let seen = self.without(&(0..inputs.len()).collect())?;
             let earlier = traced.blames.iter_mut().zip(seen).filter(|(_, seen)| *seen == Seen::After);
             earlier.for_each(|(blame, _)| *blame = Blame { changes: Vec::new(), how: How::Earlier });
@@ -196,7 +197,7 @@ impl Step<'_> {
     }
 }
 
-impl Trials for Step<'_> {
+impl Trials for RepeatableStep<'_> {
     type Error = InputError;
 
     fn without(&mut self, taken_back: &BTreeSet<usize>) -> Result<Vec<Seen>, InputError> {
@@ -216,7 +217,7 @@ fn is_under_way(current: &State) -> bool {
         || current.decisions.values().any(|decision| decision.picks.iter().any(waits))
 }
 
-/// Hands the last good forms to loading. What a trial breaks has its form of before.
+/// Hands the last good forms to loading. A document that a trial breaks has its earlier form.
 fn with_before<T>(forms: &GoodForms, before: &SourceTree, run: impl FnOnce(History<'_>) -> T) -> T {
     let GoodForms::Found(forms) = forms else { return forms.with(run) };
     let earlier = |path: &str| -> Option<Arc<[u8]>> { Some(before.files.get(path)?.bytes.clone()) };

@@ -3,7 +3,7 @@
 //! A clone as CI makes it has the branch as a remote-tracking ref, or not at all. Everything that goes on from
 //! the current state finds it here, so that a state that was not fetched never passes for an empty one.
 
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use std::sync::Arc;
 
 use super::error::InputError;
@@ -11,7 +11,7 @@ use super::silence::Hearing;
 use crate::publish::{self, CurrentState, Processed, PublishError};
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::{ClusterStatus, LabelKeys, Map, Shared};
-use berth_git::protocol::{Statuses, read_statuses};
+use berth_git::shared_refs::{Statuses, read_statuses};
 use berth_git::{CommitId, GitError, Repo};
 
 const BRANCHES: &str = "refs/heads/";

@@ -19,7 +19,7 @@ use berth_engine::gate::window::Paths;
 use berth_engine::gate::{self, HeldRecord, Limits, Outlook, PastState, Question, Span, Verdict, Wanted};
 use berth_engine::policy_tests::Failed;
 use berth_engine::state::{Comparison, State, decision, layout};
-use berth_git::protocol::trailers::{ALLOW_PRUNE, GATE, HELD, PROCESSED, ROLLBACK, RULES, USED_APPROVAL};
+use berth_git::shared_refs::trailers::{ALLOW_PRUNE, GATE, HELD, PROCESSED, ROLLBACK, RULES, USED_APPROVAL};
 use berth_git::{CommitId, EntryKind, Repo, TreeId};
 
 /// The span ahead in which deadlines count as part of a change.

@@ -59,7 +59,7 @@ pub struct SourceCommit<'a> {
 pub struct PassInputs {
     source: ReadSource,
     pub current: State,
-    publication: Publication,
+    publication: CurrentPublication,
     pub reports: TakenReports,
     pub now: Timestamp,
     /// The path of the repository, if any.
@@ -69,7 +69,7 @@ pub struct PassInputs {
 
 /// The publication that has the current state. Empty before the first one.
 #[derive(Debug, Default)]
-struct Publication {
+struct CurrentPublication {
     /// The state's ref and number, for people.
     words: Option<String>,
     /// Its source commit.
@@ -90,10 +90,15 @@ pub struct TakenReports {
     pub(crate) silences: Silences,
 }
 
-impl Publication {
-    fn of(current: &CurrentState) -> Publication {
+impl CurrentPublication {
+    fn of(current: &CurrentState) -> CurrentPublication {
         let CurrentState { trailers, foreign, .. } = current;
-        Publication { words: None, source: trailers.source, moment: trailers.now, foreign: foreign.clone() }
+        CurrentPublication {
+            words: None,
+            source: trailers.source,
+            moment: trailers.now,
+            foreign: foreign.clone(),
+        }
     }
 }
 
@@ -214,7 +219,7 @@ impl PassInputs {
         PassInputs {
             source: ReadSource::alone(label, tree, &mut cache),
             current: State::default(),
-            publication: Publication::default(),
+            publication: CurrentPublication::default(),
             reports: TakenReports::default(),
             now,
             repo: None,
@@ -238,7 +243,7 @@ impl PassInputs {
     /// A source and the current state of its repository, for the moment of that state.
     fn of(source: ReadSource, place: TreePlace<'_>, cache: BuildCache) -> PassInputs {
         let TreePlace { repo, current, .. } = place;
-        let publication = current.map(Publication::of).unwrap_or_default();
+        let publication = current.map(CurrentPublication::of).unwrap_or_default();
         PassInputs {
             source,
             current: current.map(|current| current.state.clone()).unwrap_or_default(),

@@ -16,7 +16,7 @@ use crate::inputs::{BuildCache, Reports, current_state};
 use crate::publish::{self, CurrentState, Processed};
 use berth_base::model::Timestamp;
 use berth_engine::gate::Limits;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::{CommitId, Identity, Repo};
 
 pub use compute::{CommitInputs, NextCommit, NextCommitError, Outside, compute};

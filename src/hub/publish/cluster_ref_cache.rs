@@ -8,7 +8,7 @@ use super::rendered_state::CurrentState;
 use berth_base::model::applier::BERTH;
 use berth_base::model::{Cluster, Map, Shared, Timestamp};
 use berth_engine::report;
-use berth_git::protocol::{ClusterRef, read_cluster_ref};
+use berth_git::shared_refs::{ClusterRef, read_cluster_ref};
 use berth_git::signature::PublicKey;
 use berth_git::{CommitId, Repo, TreeId};
 

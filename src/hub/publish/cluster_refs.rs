@@ -17,9 +17,9 @@ use super::rendered_state::CurrentState;
 use super::tree::write_folder;
 use berth_base::model::applier::BERTH;
 use berth_base::model::{Cluster, Map, Shared, Timestamp};
-use berth_git::protocol::cluster_ref::{self, Replaced};
-use berth_git::protocol::trailers::one_line;
-use berth_git::protocol::{ClusterRef, Refs, write_cluster_branch};
+use berth_git::shared_refs::cluster_ref::{self, Replaced};
+use berth_git::shared_refs::trailers::one_line;
+use berth_git::shared_refs::{ClusterRef, Refs, write_cluster_branch};
 use berth_git::signature::{AllowedSigners, PublicKey};
 use berth_git::{CommitId, Identity, RefMove, Repo, TreeId, Writer};
 

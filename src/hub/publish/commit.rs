@@ -15,8 +15,8 @@ use berth_base::diag::Diagnostics;
 use berth_base::model::{Map, Timestamp};
 use berth_engine::plan::plan;
 use berth_engine::state::State;
-use berth_git::protocol::Refs;
-use berth_git::protocol::trailers::{FLEET, IMPORT, one_line};
+use berth_git::shared_refs::Refs;
+use berth_git::shared_refs::trailers::{FLEET, IMPORT, one_line};
 use berth_git::{CommitId, CommitInfo, Entry, GitError, Identity, Repo, TreeId, Writer};
 
 /// The source and author of a rendered commit. Equal stamps give equal commit ids.

@@ -28,8 +28,15 @@ pub(crate) fn read(path: &Path) -> Option<String> {
 
 /// Replaces a file atomically.
 pub(crate) fn replace(target: &Path, text: &str) -> io::Result<()> {
+    let _turn = take_turn(target);
+    replace_in_turn(target, text)
+}
+
+/// Replaces a file while no other process does. The new file has one name for all processes, so that the next one
+/// removes the remains of a killed one.
+fn replace_in_turn(target: &Path, text: &str) -> io::Result<()> {
     fs::create_dir_all(target.parent().unwrap_or(target))?;
-    let fresh = target.with_extension(std::process::id().to_string());
+    let fresh = target.with_extension("new");
     let _ = fs::remove_file(&fresh);
     let written = File::create_new(&fresh).and_then(|mut file| file.write_all(text.as_bytes()));
     let done = written.and_then(|()| fs::rename(&fresh, target));
@@ -75,7 +82,7 @@ pub fn remember(repo: &Repo, name: &str, commit: CommitId) {
             text.push_str(&format!("{id} {of}\n"));
         }
     }
-    let _ = replace(&file(repo), &text);
+    let _ = replace_in_turn(&file(repo), &text);
 }
 
 /// Waits for other processes that change the file. Returns `None` if it cannot be locked; the change is made anyway.
@@ -119,6 +126,17 @@ mod tests {
             let newest: Vec<CommitId> = (24..40).rev().map(|byte| CommitId([byte; 20])).collect();
             assert_eq!(remembered(&repo, name), newest, "{name}");
         }
+    }
+
+    #[test]
+    fn the_remains_of_a_killed_writer_go_with_the_next_write() {
+        let (_folder, repo) = crate::testing::bare();
+        let target = path(&repo, "cache/idle.json");
+        fs::create_dir_all(target.parent().unwrap()).unwrap();
+        fs::write(target.with_extension("new"), "hal").unwrap();
+        replace(&target, "whole").unwrap();
+        assert_eq!(read(&target).as_deref(), Some("whole"));
+        assert!(!target.with_extension("new").exists());
     }
 
     #[test]

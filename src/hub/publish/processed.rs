@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::error::PublishError;
 use berth_base::model::Timestamp;
-use berth_git::protocol::Refs;
-use berth_git::protocol::file_ref::{self, RefContent};
+use berth_git::shared_refs::Refs;
+use berth_git::shared_refs::file_ref::{self, RefContent};
 use berth_git::{CommitId, Identity, Repo};
 
 /// The contents of the `processed` ref.

@@ -11,7 +11,7 @@ use super::tree;
 use berth_base::cache::Cache;
 use berth_base::model::path;
 use berth_engine::state::layout;
-use berth_git::protocol::trailers::ALLOW_PRUNE;
+use berth_git::shared_refs::trailers::ALLOW_PRUNE;
 use berth_git::{CommitId, CommitInfo, EntryKind, Repo, TreeId};
 
 /// The number of commits searched for a removal's approval. A member that was away for longer needs a new one.

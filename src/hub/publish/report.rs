@@ -8,8 +8,8 @@ use serde_json::json;
 use super::error::PublishError;
 use berth_base::model::{Key, Map, Shared, path};
 use berth_engine::report::{ClusterLine, FleetSummary, WorkloadLine};
-use berth_git::protocol::Refs;
-use berth_git::protocol::file_ref::{self, RefCommit};
+use berth_git::shared_refs::Refs;
+use berth_git::shared_refs::file_ref::{self, RefCommit};
 use berth_git::{CommitId, EntryKind, Identity, Repo, TreeId, Writer};
 
 /// The report as this process last wrote it.

@@ -144,19 +144,11 @@ mod tests {
 
     fn releases(number: u64, halted: Option<i64>) -> Releases {
         let since = |seconds| Timestamp::from_second(seconds).expect("a moment");
+        let current = Release { number, begun: Timestamp::UNIX_EPOCH, inputs: ContentId([0; 20]) };
         Releases {
-            key: Key::new("", "Workload", "shop", "web"),
-            current: Release { number, begun: Timestamp::UNIX_EPOCH, inputs: ContentId([0; 20]) },
             good: Some(1),
-            earlier: Vec::new(),
-            assigned: BTreeMap::new(),
-            stays: BTreeMap::new(),
-            taken_back: false,
-            restarts: 0,
             halted: halted.map(|at| Halt { since: since(at), reason: format!("a failed at {at}") }),
-            run: None,
-            removing: BTreeMap::new(),
-            awaited: BTreeMap::new(),
+            ..Releases::of(Key::new("", "Workload", "shop", "web"), current)
         }
     }
 

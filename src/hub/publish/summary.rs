@@ -13,7 +13,7 @@ use berth_base::model::{ClusterStatus, Key, Map, Shared};
 use berth_base::text::{counted, some_of};
 use berth_engine::plan::{ClusterChange, Counts, ObjectChange, Plan, count};
 use berth_engine::state::State;
-use berth_git::protocol::trailers::one_line;
+use berth_git::shared_refs::trailers::one_line;
 
 /// The number of workloads, or problems, listed by name.
 const LONGEST_LIST: usize = 20;

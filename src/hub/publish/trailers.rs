@@ -16,7 +16,7 @@ use super::error::PublishError;
 use super::rendered_state::CurrentState;
 use super::tree;
 use berth_base::model::{Digest, Timestamp};
-use berth_git::protocol::trailers::{DIGEST, FLEET, NOW, SEQ, SOURCE, one_line, paragraph};
+use berth_git::shared_refs::trailers::{DIGEST, FLEET, NOW, SEQ, SOURCE, one_line, paragraph};
 use berth_git::{CommitId, CommitInfo, Repo, TreeId};
 
 /// The trailers of berth's last commit. Empty if there is no such commit.

@@ -9,7 +9,7 @@ use crate::inputs::moment::MOST_AHEAD_SECONDS;
 use crate::publish::{CurrentState, Trailers};
 use berth_base::model::{ClusterStatus, Map, Shared, Timestamp};
 use berth_engine::gate::Limits;
-use berth_git::protocol::trailers::{PROCESSED, RULES};
+use berth_git::shared_refs::trailers::{PROCESSED, RULES};
 use berth_git::{CommitId, CommitInfo, GitError, Repo};
 
 /// The folder of access rules.
@@ -65,7 +65,7 @@ pub fn check(
     claims: Claims<'_>,
     current: Option<&CurrentState>,
 ) -> Result<Bounds, GitError> {
-    let mut check = Check { repo, expected, claims, bounds: Bounds::default() };
+    let mut check = BoundsCheck { repo, expected, claims, bounds: Bounds::default() };
     check.all(current)?;
     Ok(check.bounds)
 }
@@ -83,14 +83,14 @@ pub fn loose_limits(expected: &Expected, trailers: &Trailers) -> Option<String> 
 }
 
 /// A check in progress.
-struct Check<'a> {
+struct BoundsCheck<'a> {
     repo: &'a Repo,
     expected: &'a Expected,
     claims: Claims<'a>,
     bounds: Bounds,
 }
 
-impl Check<'_> {
+impl BoundsCheck<'_> {
     fn all(&mut self, current: Option<&CurrentState>) -> Result<(), GitError> {
         self.moment();
         self.labels();

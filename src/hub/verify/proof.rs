@@ -13,7 +13,7 @@ use crate::next_commit::{CommitInputs, NextCommit, NextCommitError, Outside, com
 use crate::publish::{self, CurrentState, PublishError, Published, Trailers};
 use berth_base::model::{ClusterStatus, Map, Shared};
 use berth_engine::state::layout;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::{CommitId, CommitInfo, GitError, Identity, Repo, Scratch, TreeId};
 
 /// The result of proving a commit.

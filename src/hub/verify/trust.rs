@@ -4,7 +4,7 @@
 //! proven now, commit by commit along first parents, from the last trusted commit. Foreign commits, which do not
 //! claim to be berth's, are skipped: nothing is taken from them. Trusting a commit includes its history.
 
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use std::collections::BTreeSet;
 
 use super::VerifyError;

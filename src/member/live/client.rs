@@ -11,8 +11,8 @@ use kube::api::{Api, ListParams, PostParams};
 use kube::core::Request;
 use serde_json::{Map, Value as Json};
 
-use super::access::Access;
 use super::concurrency::each;
+use super::kubeconfig::Access;
 use super::resource::{Query, Resource};
 use super::session::ApiSession;
 use super::{Host, LiveError};

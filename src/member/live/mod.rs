@@ -1,17 +1,17 @@
 //! Reads plain objects from a live cluster's API server. Besides this module, only the writing ones name the `kube`
-//! crate: `apply`, `cluster_events`, `cluster_lease`, `cluster_objects` and the Kubernetes backend of `sync`.
+//! crate: `installer`, `cluster_events`, `cluster_lease`, `cluster_writes` and the Kubernetes backend of `sync`.
 //!
-//! - [`access`]: builds a client from a kubeconfig and a context. `session`: the client, the runtime and the time
+//! - [`kubeconfig`]: builds a client from a kubeconfig and a context. `session`: the client, the runtime and the time
 //!   limit of an answer, shared by all that talk to an API server.
 //! - [`client`]: lists in pages, some at once through [`concurrency`], and an account's rights. [`error`]: error
 //!   messages. [`resource`]: requests.
 //!
 //! Callers use the trait [`Host`], so that tests need no cluster. This module never writes to a cluster.
 
-pub mod access;
 pub mod client;
 pub mod concurrency;
 pub mod error;
+pub mod kubeconfig;
 pub mod resource;
 pub(crate) mod session;
 
@@ -19,9 +19,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value as Json;
 
-pub use access::{Access, public};
 pub use client::Cluster;
 pub use error::LiveError;
+pub use kubeconfig::{Access, public};
 pub use resource::{Query, Resource};
 
 /// A source of a cluster's objects.

@@ -10,8 +10,8 @@ use kube::api::{Api, ApiResource, DynamicObject, GroupVersionKind};
 use serde_json::Value as Json;
 use tokio::runtime::{Builder, Runtime};
 
-use super::access::{Access, connect, connect_member};
 use super::error::{LiveError, of_kube};
+use super::kubeconfig::{Access, connect, connect_member};
 use berth_base::model::ObjectId;
 
 /// An API server, and the client for it.

@@ -12,8 +12,8 @@ use berth_base::model::ContentId;
 use berth_base::source::TreeSize;
 use berth_base::source::budget::{MOST_BYTES, MOST_OF_A_CLUSTER};
 use berth_base::yaml::Limits;
-use berth_git::protocol::cluster_ref::Replaced;
-use berth_git::protocol::{Refs, read_cluster_ref};
+use berth_git::shared_refs::cluster_ref::Replaced;
+use berth_git::shared_refs::{Refs, read_cluster_ref};
 use berth_git::{CommitId, EntryKind, GitError, Repo, TreeId};
 
 /// The greatest allowed depth of folders; berth writes none so deep.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use berth_base::model::{Timestamp, path};
-use berth_git::protocol::cluster_ref::{CLUSTER_REF_FORMAT, read_cluster_ref};
+use berth_git::shared_refs::cluster_ref::{CLUSTER_REF_FORMAT, read_cluster_ref};
 use berth_git::signature::AllowedSigners;
 use berth_git::{CommitId, GitError, Repo};
 

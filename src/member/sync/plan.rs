@@ -92,14 +92,14 @@ pub struct Planned<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
     pub id: ObjectId,
-    pub action: Action,
+    pub action: WriteAction,
     /// The version that the plan was based on.
     pub seen: Option<Version>,
 }
 
 /// The reason why an object is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Action {
+pub enum WriteAction {
     Create,
     Update,
     /// The object exists and does not belong to berth.
@@ -146,12 +146,12 @@ pub enum HoldReason {
     Suspended,
 }
 
-impl Action {
+impl WriteAction {
     pub fn word(self) -> &'static str {
         match self {
-            Action::Create => "create",
-            Action::Update => "update",
-            Action::TakeOver => "take over",
+            WriteAction::Create => "create",
+            WriteAction::Update => "update",
+            WriteAction::TakeOver => "take over",
         }
     }
 }
@@ -233,21 +233,21 @@ pub fn plan(
 }
 
 /// The reason why an object is not written.
-type Refusal = (ProblemKind, String);
+type WriteRefusal = (ProblemKind, String);
 
 /// Decides how to write a wanted object. `None` if it needs no write.
-fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, Refusal> {
+fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<WriteAction>, WriteRefusal> {
     if let Some(settled) = decide_by_limit(wanted, live) {
         return settled;
     }
-    let Some(live) = live else { return Ok(Some(Action::Create)) };
+    let Some(live) = live else { return Ok(Some(WriteAction::Create)) };
     match &live.form {
         Form::Faulty(message) | Form::Refused(message) => Err((ProblemKind::Failed, message.clone())),
-        Form::Absent => Ok(Some(Action::Create)),
-        Form::There { same, .. } if live.owned => Ok((!same).then_some(Action::Update)),
+        Form::Absent => Ok(Some(WriteAction::Create)),
+        Form::There { same, .. } if live.owned => Ok((!same).then_some(WriteAction::Update)),
         Form::There { same, .. } => match wanted.annotation(TAKE_OVER) {
-            Some("true") => Ok(Some(Action::TakeOver)),
-            Some("if-no-diff") if *same => Ok(Some(Action::TakeOver)),
+            Some("true") => Ok(Some(WriteAction::TakeOver)),
+            Some("if-no-diff") if *same => Ok(Some(WriteAction::TakeOver)),
             take_over => {
                 let message = match take_over {
                     Some("if-no-diff") => {
@@ -268,7 +268,7 @@ fn action(wanted: &Desired, live: Option<&Live>) -> Result<Option<Action>, Refus
 pub(super) fn decide_by_limit(
     wanted: &Desired,
     live: Option<&Live>,
-) -> Option<Result<Option<Action>, Refusal>> {
+) -> Option<Result<Option<WriteAction>, WriteRefusal>> {
     let form = live.map(|live| &live.form);
     match (Strategy::of(wanted).way, form) {
         (WriteLimit::Write, _) => None,

@@ -3,14 +3,14 @@
 //! Fetches only this cluster's ref. A folder is accepted only if it is complete, of this cluster, and not older than
 //! the one before; otherwise the member keeps the last one.
 
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use std::path::Path;
 
 use tracing::warn;
 
 use crate::sync::commit_trust::CommitTrust;
-use berth_git::protocol::cluster_ref::Replaced;
-use berth_git::protocol::{STATUS_FILE, file_ref, read_cluster_ref};
+use berth_git::shared_refs::cluster_ref::Replaced;
+use berth_git::shared_refs::{STATUS_FILE, file_ref, read_cluster_ref};
 use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
 use berth_git::{CommitId, GitError, RefMove, Repo};
 

@@ -10,11 +10,11 @@
 
 use sha2::{Digest, Sha256};
 
-use super::plan::Action;
+use super::plan::WriteAction;
 use super::{SyncError, SyncOutcome};
 use berth_base::model::status::{Applied, Failing, MOST_PROBLEMS, Problem};
 use berth_base::model::{ClusterStatus, ObjectId, Timestamp};
-use berth_git::protocol::{Refs, STATUS_FILE, read_status};
+use berth_git::shared_refs::{Refs, STATUS_FILE, read_status};
 use berth_git::{Entry, EntryKind, GitError, Identity, Repo, Writer};
 
 /// Returns the status of a member that applied a folder.
@@ -196,7 +196,7 @@ pub(crate) fn notes(outcome: &SyncOutcome) -> Vec<Problem> {
     let mut notes = outcome.notes.clone();
     let failed = |id: &ObjectId| outcome.applied.problems.iter().any(|problem| problem.object == *id);
     let noted = |id: &ObjectId| outcome.notes.iter().any(|note| note.object == *id);
-    let taken = outcome.plan.writes.iter().filter(|write| write.action == Action::TakeOver);
+    let taken = outcome.plan.writes.iter().filter(|write| write.action == WriteAction::TakeOver);
     notes.extend(
         taken.filter(|write| !failed(&write.id) && !noted(&write.id)).map(|write| {
             Problem::failed(write.id.clone(), "it was not made by berth, and berth owns it now")

@@ -16,7 +16,7 @@ use super::{ClusterFolder, Options, SyncError, SyncOutcome, facts_file, status, 
 use berth_base::backoff::Backoff;
 use berth_base::model::status::Applied;
 use berth_base::model::{ClusterStatus, Timestamp};
-use berth_git::protocol::{Refs, read_status};
+use berth_git::shared_refs::{Refs, read_status};
 use berth_git::{CommitId, GitError, Repo};
 
 /// The longest pause after failures, unless the interval itself is longer.

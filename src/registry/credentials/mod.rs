@@ -184,7 +184,7 @@ const TOKEN: &str = "<token>";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Answer {
+struct HelperAnswer {
     username: String,
     secret: String,
 }
@@ -231,7 +231,7 @@ fn ask(helper: &str, server: &str) -> Result<Login, String> {
         let is_unknown = String::from_utf8_lossy(&answer).contains("credentials not found");
         return if is_unknown { Ok(Login::Anonymous) } else { Err(failed(status.to_string())) };
     }
-    let answer: Answer =
+    let answer: HelperAnswer =
         serde_json::from_slice(&answer).map_err(|_| failed("its answer is not as expected".to_owned()))?;
     let secret = Secret::new(answer.secret);
     Ok(match answer.username.as_str() {

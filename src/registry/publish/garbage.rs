@@ -15,8 +15,8 @@ use crate::error::RegistryError;
 use crate::pointer::SEQUENCE;
 use berth_base::model::Timestamp;
 use berth_git::Repo;
-use berth_git::protocol::Refs;
-use berth_git::protocol::trailers::{SEQ, paragraph};
+use berth_git::shared_refs::Refs;
+use berth_git::shared_refs::trailers::{SEQ, paragraph};
 
 /// The tag endings of a manifest's signatures and attestations, and of the index of its referrers.
 const SIGNATURES: [&str; 3] = ["", ".sig", ".att"];

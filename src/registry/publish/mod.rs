@@ -1,13 +1,13 @@
 //! Publishes cluster refs as artifacts in a registry.
 //!
-//! - This file: many clusters, several at a time, and the interface for signatures and attestations. [`one`]:
+//! - This file: many clusters, several at a time, and the interface for signatures and attestations. [`one_cluster`]:
 //!   publishes one cluster's folder in steps. [`garbage`]: removes old tags, and manifests that only they reach.
 //!
 //! Every step can be repeated: existing parts are found by their digests. The pointer to the commit moves last, so
 //! that it only names complete folders.
 
 pub mod garbage;
-mod one;
+mod one_cluster;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,12 +17,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::client::{Descriptor, Digest, Registry, Repository};
 use crate::error::RegistryError;
 use berth_base::progress::Progress;
-use berth_git::protocol::{ClusterRef, Refs};
+use berth_git::shared_refs::{ClusterRef, Refs};
 use berth_git::signature::AllowedSigners;
 use berth_git::{CommitId, GitError, Repo};
 
 pub use garbage::Keep;
-pub use one::Published;
+pub use one_cluster::Published;
 
 /// Publishes the clusters' folders to a registry. One daemon does so at a time.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use berth_base::model::Timestamp;
 use berth_engine::gate::Limits;
-use berth_git::protocol::STATUS_FILE;
+use berth_git::shared_refs::STATUS_FILE;
 use berth_hub::daemon::{Cache, Settings, pass_with_cache};
 
 use super::edits::{Files, LINK, SUBMODULE};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use berth_base::model::{ContentId, Map, Timestamp};
 use berth_engine::plan::Plan;
-use berth_git::protocol::{STATUS_FILE, statuses};
+use berth_git::shared_refs::{STATUS_FILE, statuses};
 use berth_git::{CommitId, Entry, EntryKind, Identity, Repo, TreeId, Writer};
 use berth_hub::daemon::{
     Cache, Once, PassError, PassOutcome, PassResult, Settings, pass_once, pass_with_cache,

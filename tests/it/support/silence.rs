@@ -2,7 +2,7 @@
 
 use berth_base::model::{ClusterStatus, Timestamp};
 use berth_base::status::write_status;
-use berth_git::protocol::statuses;
+use berth_git::shared_refs::statuses;
 use berth_git::{EntryKind, Identity, TreeId, Writer};
 use berth_hub::daemon::{Cache, PassResult, Settings, pass_with_cache};
 use berth_member::sync::status;

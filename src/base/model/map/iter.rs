@@ -7,7 +7,7 @@ use std::iter::{FlatMap, Peekable};
 use std::sync::Arc;
 use std::{slice, vec};
 
-use super::{At, Chunk, Entry, EntryMap, Map};
+use super::{At, Chunk, EntryMap, Map, MapEntry};
 
 type Flat<'m, E> =
     FlatMap<slice::Iter<'m, Chunk<E>>, slice::Iter<'m, E>, fn(&'m Chunk<E>) -> slice::Iter<'m, E>>;
@@ -28,7 +28,7 @@ impl<'m, E> Iter<'m, E> {
     }
 }
 
-impl<'m, E: Entry> Iterator for Iter<'m, E> {
+impl<'m, E: MapEntry> Iterator for Iter<'m, E> {
     type Item = (&'m E::Key, &'m E::Value);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -42,7 +42,7 @@ impl<'m, E: Entry> Iterator for Iter<'m, E> {
     }
 }
 
-impl<E: Entry> DoubleEndedIterator for Iter<'_, E> {
+impl<E: MapEntry> DoubleEndedIterator for Iter<'_, E> {
     fn next_back(&mut self) -> Option<Self::Item> {
         let entry = self.entries.next_back()?;
         self.left -= 1;
@@ -50,7 +50,7 @@ impl<E: Entry> DoubleEndedIterator for Iter<'_, E> {
     }
 }
 
-impl<E: Entry> ExactSizeIterator for Iter<'_, E> {}
+impl<E: MapEntry> ExactSizeIterator for Iter<'_, E> {}
 
 impl<E> Clone for Iter<'_, E> {
     fn clone(&self) -> Self {
@@ -58,7 +58,7 @@ impl<E> Clone for Iter<'_, E> {
     }
 }
 
-impl<'m, E: Entry> IntoIterator for &'m EntryMap<E> {
+impl<'m, E: MapEntry> IntoIterator for &'m EntryMap<E> {
     type Item = (&'m E::Key, &'m E::Value);
     type IntoIter = Iter<'m, E>;
 
@@ -145,7 +145,7 @@ pub struct Change<'m, K, V> {
     pub after: Option<&'m V>,
 }
 
-impl<E: Entry<Key: Ord, Value: PartialEq>> EntryMap<E> {
+impl<E: MapEntry<Key: Ord, Value: PartialEq>> EntryMap<E> {
     /// Returns the entries that differ in a later map, by key.
     pub fn changes<'m>(
         &'m self,
@@ -155,7 +155,7 @@ impl<E: Entry<Key: Ord, Value: PartialEq>> EntryMap<E> {
     }
 }
 
-impl<E: Entry<Key: Ord>> EntryMap<E> {
+impl<E: MapEntry<Key: Ord>> EntryMap<E> {
     /// Returns the entries that a later map lacks or whose value is not the same there.
     pub fn changes_by<'m>(
         &'m self,

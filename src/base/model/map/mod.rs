@@ -55,7 +55,7 @@ impl<E> EntryMap<E> {
     }
 }
 
-impl<E: Entry> EntryMap<E> {
+impl<E: MapEntry> EntryMap<E> {
     pub fn iter(&self) -> Iter<'_, E> {
         Iter::of(self)
     }
@@ -80,7 +80,7 @@ struct At {
     place: usize,
 }
 
-impl<E: Entry<Key: Ord>> EntryMap<E> {
+impl<E: MapEntry<Key: Ord>> EntryMap<E> {
     fn find<Q: Ord + ?Sized>(&self, key: &Q) -> Result<At, At>
     where
         E::Key: Borrow<Q>,
@@ -154,7 +154,7 @@ impl<E: Entry<Key: Ord>> EntryMap<E> {
     }
 }
 
-impl<E: Entry<Key: Ord> + Clone> EntryMap<E> {
+impl<E: MapEntry<Key: Ord> + Clone> EntryMap<E> {
     fn chunk_mut(&mut self, chunk: usize) -> Option<&mut Vec<E>> {
         Arc::make_mut(&mut self.chunks).get_mut(chunk).map(Arc::make_mut)
     }
@@ -320,21 +320,21 @@ impl<E> Clone for EntryMap<E> {
     }
 }
 
-impl<E: Entry<Key: fmt::Debug, Value: fmt::Debug>> fmt::Debug for EntryMap<E> {
+impl<E: MapEntry<Key: fmt::Debug, Value: fmt::Debug>> fmt::Debug for EntryMap<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self).finish()
     }
 }
 
-impl<E: Entry<Key: Ord, Value: PartialEq>> PartialEq for EntryMap<E> {
+impl<E: MapEntry<Key: Ord, Value: PartialEq>> PartialEq for EntryMap<E> {
     fn eq(&self, other: &EntryMap<E>) -> bool {
         self.is_same(other) || self.len == other.len && self.changes(other).next().is_none()
     }
 }
 
-impl<E: Entry<Key: Ord, Value: Eq>> Eq for EntryMap<E> {}
+impl<E: MapEntry<Key: Ord, Value: Eq>> Eq for EntryMap<E> {}
 
-impl<E: Entry<Key: Ord + Borrow<Q>>, Q: Ord + ?Sized> Index<&Q> for EntryMap<E> {
+impl<E: MapEntry<Key: Ord + Borrow<Q>>, Q: Ord + ?Sized> Index<&Q> for EntryMap<E> {
     type Output = E::Value;
 
     fn index(&self, key: &Q) -> &E::Value {
@@ -343,7 +343,7 @@ impl<E: Entry<Key: Ord + Borrow<Q>>, Q: Ord + ?Sized> Index<&Q> for EntryMap<E> 
 }
 
 /// A key with its value.
-pub trait Entry {
+pub trait MapEntry {
     type Key;
     type Value;
 
@@ -352,7 +352,7 @@ pub trait Entry {
     fn value(&self) -> &Self::Value;
 }
 
-impl<K, V> Entry for (K, V) {
+impl<K, V> MapEntry for (K, V) {
     type Key = K;
     type Value = V;
 
@@ -366,7 +366,7 @@ impl<K, V> Entry for (K, V) {
 }
 
 /// An entry that maps share, to save memory for equal entries.
-impl<E: Entry> Entry for Arc<E> {
+impl<E: MapEntry> MapEntry for Arc<E> {
     type Key = E::Key;
     type Value = E::Value;
 
@@ -379,7 +379,7 @@ impl<E: Entry> Entry for Arc<E> {
     }
 }
 
-impl<E: Entry<Key: Ord> + Clone> Extend<E> for EntryMap<E> {
+impl<E: MapEntry<Key: Ord> + Clone> Extend<E> for EntryMap<E> {
     fn extend<Entries: IntoIterator<Item = E>>(&mut self, entries: Entries) {
         // Most entries come in the order of their keys, so the next place is near.
         let mut near = 0;
@@ -400,7 +400,7 @@ impl<E: Entry<Key: Ord> + Clone> Extend<E> for EntryMap<E> {
     }
 }
 
-impl<E: Entry<Key: Ord> + Clone> FromIterator<E> for EntryMap<E> {
+impl<E: MapEntry<Key: Ord> + Clone> FromIterator<E> for EntryMap<E> {
     fn from_iter<Entries: IntoIterator<Item = E>>(entries: Entries) -> EntryMap<E> {
         let mut map = EntryMap::new();
         map.extend(entries);
@@ -408,7 +408,7 @@ impl<E: Entry<Key: Ord> + Clone> FromIterator<E> for EntryMap<E> {
     }
 }
 
-impl<E: Entry<Key: Ord> + Clone, const N: usize> From<[E; N]> for EntryMap<E> {
+impl<E: MapEntry<Key: Ord> + Clone, const N: usize> From<[E; N]> for EntryMap<E> {
     fn from(entries: [E; N]) -> EntryMap<E> {
         entries.into_iter().collect()
     }

@@ -36,7 +36,7 @@ struct Field {
 }
 
 /// The allowed form of one field.
-struct Form {
+struct FieldForm {
     name: &'static str,
     low: u8,
     high: u8,
@@ -46,12 +46,12 @@ struct Form {
 const MONTHS: [&str; 12] =
     ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
 const WEEKDAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
-const FORMS: [Form; 5] = [
-    Form { name: "minute", low: 0, high: 59, names: &[] },
-    Form { name: "hour", low: 0, high: 23, names: &[] },
-    Form { name: "day of the month", low: 1, high: 31, names: &[] },
-    Form { name: "month", low: 1, high: 12, names: &MONTHS },
-    Form { name: "day of the week", low: 0, high: 7, names: &WEEKDAYS },
+const FORMS: [FieldForm; 5] = [
+    FieldForm { name: "minute", low: 0, high: 59, names: &[] },
+    FieldForm { name: "hour", low: 0, high: 23, names: &[] },
+    FieldForm { name: "day of the month", low: 1, high: 31, names: &[] },
+    FieldForm { name: "month", low: 1, high: 12, names: &MONTHS },
+    FieldForm { name: "day of the week", low: 0, high: 7, names: &WEEKDAYS },
 ];
 
 impl Schedule {
@@ -154,7 +154,7 @@ impl Field {
     }
 }
 
-impl Form {
+impl FieldForm {
     fn read(&self, text: &str) -> Result<Field, String> {
         let mut bits = 0;
         for part in text.split(',') {
@@ -195,7 +195,7 @@ impl Form {
                 [first, .., last] => format!(" or {first} to {last}"),
                 _ => String::new(),
             };
-            let Form { name, low, high, .. } = self;
+            let FieldForm { name, low, high, .. } = self;
             format!("has the {name} `{text}`, but it must be from {low} to {high}{names}")
         })
     }

@@ -6,7 +6,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::time::Duration;
 
-use super::Role;
+use super::AccountRole;
 use super::finding::{Findings, Level};
 use crate::process::exit::CommandError;
 use berth_base::model::Timestamp;
@@ -172,10 +172,23 @@ fn status(address: SocketAddr, request: &str) -> Option<String> {
     Some(answer.split(' ').nth(1)?.to_owned())
 }
 
+fn check_source(repo: &Repo, source: Option<&str>, to: &mut Findings) -> Result<(), CommandError> {
+    let branch = source.map(str::to_owned).or(repo.head_branch()?);
+    let source = branch.as_deref().unwrap_or("HEAD");
+    match repo.resolve(source)? {
+        Some(commit) => to.good(format!("the source `{}` is at {}", short(source), commit.short())),
+        None => to.fault(
+            format!("the source `{}` has no commit here", short(source)),
+            "commit the fleet's files, or name the branch that people edit with `--source`",
+        ),
+    }
+    Ok(())
+}
+
 /// Checks a repository: its source, its state, and the trust in the tip that this role follows.
 pub(super) fn check_repository(
     folder: &Path,
-    role: &Role,
+    role: &AccountRole,
     source: Option<&str>,
     trust: Trust<'_>,
     to: &mut Findings,
@@ -192,15 +205,7 @@ pub(super) fn check_repository(
         }
     };
     check_writable(&format!("the repository `{}`", folder.display()), repo.path(), to);
-    let branch = source.map(str::to_owned).or(repo.head_branch()?);
-    let source = branch.as_deref().unwrap_or("HEAD");
-    match repo.resolve(source)? {
-        Some(commit) => to.good(format!("the source `{}` is at {}", short(source), commit.short())),
-        None => to.fault(
-            format!("the source `{}` has no commit here", short(source)),
-            "commit the fleet's files, or name the branch that people edit with `--source`",
-        ),
-    }
+    check_source(&repo, source, to)?;
     let located = match LocatedState::find(&repo, &Search::leniently()) {
         Ok(located) => located,
         Err(error) => {
@@ -209,16 +214,13 @@ pub(super) fn check_repository(
             return Ok(());
         }
     };
-    let rendered = located.refs.rendered.clone();
+    let rendered = &located.refs.rendered;
     match &located.current {
         Some(_) => to.good(format!("{} can be read", located.words())),
-        None => to.not_known(format!("cannot check the signature of `{}`: not published", short(&rendered))),
+        None => to.not_known(format!("cannot check the signature of `{}`: not published", short(rendered))),
     }
     to.begin("trust");
-    let followed = match role {
-        Role::Member { cluster, .. } => located.refs.cluster(cluster),
-        _ => rendered,
-    };
+    let followed = role.followed(&located.refs);
     match repo.read_ref(&followed)? {
         Some(tip) => trust.check_tip(&repo, short(&followed), tip, to)?,
         None if located.current.is_some() => {

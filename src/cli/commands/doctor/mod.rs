@@ -1,18 +1,20 @@
 //! `berth doctor`: checks a setup and reports all problems at once.
 //!
-//! - [`finding`]: the results. [`rights`]: the rights of an account at the remote, and the forge's rules for branches.
-//!   [`services`]: those at a container registry, and in clusters to which the daemon writes. [`machine`]: files, clock,
-//!   addresses, signatures, and the repository on this machine, if there is no remote.
+//! - [`finding`]: the results.
+//! - [`machine`]: files, clock, addresses, signatures, and the repository on this machine, if there is no remote.
+//! - [`remote_rights`]: the rights of an account at the remote, and the forge's rules for branches.
+//! - [`registry`]: the rights at a container registry. [`clusters`]: those in clusters to which the daemon writes.
 
+mod clusters;
 mod finding;
 mod machine;
-mod rights;
-mod services;
+mod registry;
+mod remote_rights;
 
 use std::path::{Path, PathBuf};
 
 use super::run::artifacts::PublishArgs;
-use super::run::hub_cluster::HubArgs;
+use super::run::hub_cluster::HubClusterArgs;
 use super::run::listening::WebhookArgs;
 use super::run::watchers::EventArgs;
 use super::sync::reporting::StatusPostArgs;
@@ -26,7 +28,7 @@ use crate::process::exit::{CommandError, Outcome};
 use crate::process::files::OwnFolder;
 use berth_base::model::Timestamp;
 use berth_base::text::counted;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::signature::{AllowedSigners, Signer};
 use berth_git::transport::probe::Probe;
 use berth_git::transport::{Cancel, GitTransport, Listing, Transport as _, Want, WorkingCopy};
@@ -36,8 +38,8 @@ use berth_member::sync::commit_trust;
 use berth_registry::Registry;
 use finding::Findings;
 use machine::Trust;
-use rights::{Asker, ForgeApiArgs, Role, Tips};
-use services::Followed;
+use registry::Followed;
+use remote_rights::{AccountRole, Asker, ForgeApiArgs, Tips};
 
 /// Check a setup: rights, protections, keys and machine, with what would be right
 ///
@@ -91,7 +93,7 @@ pub(crate) struct DoctorArgs {
     #[command(flatten)]
     events: EventArgs,
     #[command(flatten)]
-    hub: HubArgs,
+    hub: HubClusterArgs,
     #[command(flatten)]
     forge: ForgeApiArgs,
 }
@@ -117,14 +119,14 @@ pub(crate) fn cmd_doctor(args: &DoctorArgs, ui: &Ui) -> Outcome {
 }
 
 impl DoctorArgs {
-    fn role(&self) -> Role {
+    fn role(&self) -> AccountRole {
         match (self.role, &self.cluster) {
             (RoleName::Member, Some(cluster)) => {
                 let are_elsewhere = self.status_remote.named().is_given() || self.status_post.is_given();
-                Role::Member { cluster: cluster.clone(), reports_here: !are_elsewhere }
+                AccountRole::Member { cluster: cluster.clone(), reports_here: !are_elsewhere }
             }
-            (RoleName::Reviewer, _) => Role::Reviewer,
-            (RoleName::Daemon | RoleName::Member, _) => Role::Daemon,
+            (RoleName::Reviewer, _) => AccountRole::Reviewer,
+            (RoleName::Daemon | RoleName::Member, _) => AccountRole::Daemon,
         }
     }
 
@@ -135,7 +137,7 @@ impl DoctorArgs {
         to.begin("keys");
         let signer = self.signer(to);
         let allowed = self.allowed(to);
-        if role == Role::Daemon {
+        if role == AccountRole::Daemon {
             let key = signer.as_ref().map(|signer| signer.public());
             machine::check_signing_key(key, allowed.as_ref(), now, to);
         }
@@ -145,7 +147,7 @@ impl DoctorArgs {
             return machine::check_repository(&here, &role, self.source.as_deref(), trust, to);
         }
         let folder = OwnFolder::make()?;
-        if let (Role::Member { cluster, .. }, Some(registry)) = (&role, self.registry_followed()?) {
+        if let (AccountRole::Member { cluster, .. }, Some(registry)) = (&role, self.registry_followed()?) {
             let followed = Followed { registry: &registry, cluster, limits: self.remote.git_limits() };
             return followed.check(trust.allowed, folder.path(), !self.no_push, to);
         }
@@ -160,10 +162,7 @@ impl DoctorArgs {
         let mut tips = Tips { listed: &listing.refs, source, cluster_branch: None, refs: Refs::default() };
         let repo = Repo::open(copy.path())?;
         let identity = Identity { signer, ..Identity::default() };
-        let followed = match &role {
-            Role::Member { cluster, .. } => tips.refs.cluster(cluster),
-            _ => tips.refs.rendered.clone(),
-        };
+        let followed = role.followed(&tips.refs);
         let wanted = [tips.source.as_ref(), Some(&tips.refs.rendered), Some(&followed)];
         if !fetch(&transport, &copy, wanted, &listing, to) {
             return Ok(());
@@ -175,14 +174,14 @@ impl DoctorArgs {
                 to.not_known(format!("cannot check the signature of `{}`: not published", short(&followed)));
             }
         }
-        if role == Role::Daemon
+        if role == AccountRole::Daemon
             && let Some(registry) = self.publish.named()?
         {
             to.begin("registry");
-            services::check_daemon(&registry, &listing, !self.no_push, to);
+            registry::check_daemon(&registry, &listing, !self.no_push, to);
         }
         to.begin("rights");
-        tips.cluster_branch = rights::cluster_branch(&tips, &repo);
+        tips.cluster_branch = remote_rights::cluster_branch(&tips, &repo);
         if let Some(probe) = self.probe(&transport, &copy, &listing, to) {
             Asker { tips: &tips, repo: &repo, identity: &identity }.check(&role, &probe, to)?;
         }
@@ -192,7 +191,7 @@ impl DoctorArgs {
     }
 
     /// Checks the files, clock and addresses of this machine.
-    fn check_machine(&self, role: &Role, now: Timestamp, to: &mut Findings) {
+    fn check_machine(&self, role: &AccountRole, now: Timestamp, to: &mut Findings) {
         to.begin("machine");
         let secrets = self.remote.secret_files().chain(self.status_remote.named().secret_files());
         let secrets = secrets.chain(self.source_remote.named().secret_files());
@@ -202,9 +201,9 @@ impl DoctorArgs {
         if self.remote.is_given() {
             machine::check_clock(self.remote.url(), now, to);
         }
-        let usage = if *role == Role::Daemon { "run" } else { "sync" };
+        let usage = if *role == AccountRole::Daemon { "run" } else { "sync" };
         if let Some(folder) =
-            self.remote.folder(self.repo.as_deref(), usage).filter(|_| *role != Role::Reviewer)
+            self.remote.folder(self.repo.as_deref(), usage).filter(|_| *role != AccountRole::Reviewer)
         {
             machine::check_working_copy(&folder, to);
         }
@@ -221,10 +220,10 @@ impl DoctorArgs {
         to.begin("cluster");
         let access = self.events.access();
         if let Some(place) = self.events.place() {
-            services::check_events(place, &access, to);
+            clusters::check_events(place, &access, to);
         }
         for hub in self.hub.hubs(&access, "") {
-            services::check_hub(&hub, to);
+            clusters::check_hub(&hub, to);
         }
     }
 
@@ -242,7 +241,7 @@ impl DoctorArgs {
     /// Checks another repository, from which a role reads the source or to which it writes its statuses.
     fn check_other_remote(
         &self,
-        role: Role,
+        role: AccountRole,
         folder: &Path,
         identity: &Identity,
         to: &mut Findings,
@@ -250,14 +249,15 @@ impl DoctorArgs {
         let apart = folder.join("apart");
         let cancel = Cancel::default();
         let (remote, part) = match &role {
-            Role::Daemon => {
-                (self.source_remote.named().open_apart(&self.remote, &apart, &cancel)?, Role::SourceReader)
-            }
-            Role::Member { cluster, .. } => {
+            AccountRole::Daemon => (
+                self.source_remote.named().open_apart(&self.remote, &apart, &cancel)?,
+                AccountRole::SourceReader,
+            ),
+            AccountRole::Member { cluster, .. } => {
                 let cluster = cluster.clone();
                 (
                     self.status_remote.named().open_apart(&self.remote, &apart, &cancel)?,
-                    Role::Reporter { cluster },
+                    AccountRole::Reporter { cluster },
                 )
             }
             _ => (None, role),
@@ -342,14 +342,14 @@ impl DoctorArgs {
     /// Checks the rights in a repository that berth uses for a single purpose.
     fn check_apart(
         &self,
-        role: &Role,
+        role: &AccountRole,
         transport: &GitTransport,
         copy: &WorkingCopy,
         identity: &Identity,
         to: &mut Findings,
     ) -> Result<(), CommandError> {
         let Some(listing) = self.reach(transport, to) else { return Ok(()) };
-        let source = self.source(&listing).filter(|_| *role == Role::SourceReader);
+        let source = self.source(&listing).filter(|_| *role == AccountRole::SourceReader);
         if !fetch(transport, copy, [source.as_ref(), None, None], &listing, to) {
             return Ok(());
         }

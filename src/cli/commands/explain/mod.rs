@@ -23,8 +23,9 @@ use berth_base::diag::{Diagnostics, Pos, Severity, did_you_mean};
 use berth_base::model::fleet::Doubt;
 use berth_base::model::{Decision, Key, Pick};
 use berth_base::text::counted;
-use berth_engine::decide::{self, ClusterTrace, ScorePart, Step, Trace};
+use berth_engine::decide::{self, ClusterTrace, ScorePart, Trace, TraceStep};
 use berth_engine::pipeline;
+use berth_engine::state::ConditionForm;
 use division::{DivisionForm, ReplicasForm};
 use remedies::{Remedies, Remedy};
 
@@ -279,21 +280,12 @@ struct Explanation<'a> {
     since: Option<&'a Since>,
     division: Option<DivisionForm<'a>>,
     condition: Option<ConditionForm<'a>>,
-    clusters: Vec<ClusterForm<'a>>,
-}
-
-#[derive(Serialize)]
-struct ConditionForm<'a> {
-    #[serde(rename = "type")]
-    kind: &'a str,
-    status: &'static str,
-    reason: &'a str,
-    message: &'a str,
+    clusters: Vec<ClusterTraceForm<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct ClusterForm<'a> {
+struct ClusterTraceForm<'a> {
     name: &'a str,
     picked: bool,
     replicas: Option<ReplicasForm>,
@@ -345,20 +337,15 @@ impl<'a> Explanation<'a> {
             difference: one.difference.as_ref(),
             since: one.since.as_ref(),
             division: trace.division.as_ref().map(DivisionForm::of),
-            condition: trace.condition.as_ref().map(|condition| ConditionForm {
-                kind: &condition.kind,
-                status: if condition.status { "True" } else { "False" },
-                reason: &condition.reason,
-                message: &condition.message,
-            }),
-            clusters: trace.clusters.iter().map(|cluster| ClusterForm::of(cluster, one)).collect(),
+            condition: trace.condition.as_ref().map(ConditionForm::of),
+            clusters: trace.clusters.iter().map(|cluster| ClusterTraceForm::of(cluster, one)).collect(),
         }
     }
 }
 
-impl<'a> ClusterForm<'a> {
-    fn of(cluster: &'a ClusterTrace, one: &'a Explained) -> ClusterForm<'a> {
-        let step = |step: &'a Step| StepForm {
+impl<'a> ClusterTraceForm<'a> {
+    fn of(cluster: &'a ClusterTrace, one: &'a Explained) -> ClusterTraceForm<'a> {
+        let step = |step: &'a TraceStep| StepForm {
             stage: step.stage.word(),
             rule: &step.rule,
             by: step.by.as_ref().map(ToString::to_string),
@@ -367,7 +354,7 @@ impl<'a> ClusterForm<'a> {
         };
         let score =
             |part: &'a ScorePart| ScoreForm { name: &part.name, weight: part.weight, score: part.score };
-        ClusterForm {
+        ClusterTraceForm {
             name: &cluster.cluster,
             picked: cluster.picked,
             replicas: cluster.replicas.as_ref().map(ReplicasForm::of),

@@ -5,16 +5,16 @@ use std::collections::BTreeMap;
 use serde_json::Value as Json;
 
 use crate::editing::working_tree::DocumentsIn;
-use crate::flags::host::HostArgs;
+use crate::flags::kubeconfig::HostArgs;
 use crate::process::exit::{CommandError, Exit};
 use berth_base::diag::{Diagnostic, Pos, Severity, did_you_mean};
 use berth_base::model::ObjectId;
-use berth_engine::dialects::kubefed::make::{KnownTypes, Subject};
+use berth_engine::dialects::kubefed::make::{FederateSubject, KnownTypes};
 use berth_member::live::{Host, LiveError, Query, Resource};
 
 /// A request for objects of the cluster.
 #[derive(Debug)]
-pub struct Wanted<'a> {
+pub struct ClusterRequest<'a> {
     /// The type in kubectl's notation: `deploy`, `deployments.apps`.
     pub kind: &'a str,
     pub name: &'a str,
@@ -32,12 +32,12 @@ fn is_passing(resource: &Resource) -> bool {
     resource.kind == "Event" || resource.group == "metrics.k8s.io"
 }
 
-pub fn read(host: &HostArgs, wanted: &Wanted<'_>) -> Result<DocumentsIn, CommandError> {
+pub fn read(host: &HostArgs, wanted: &ClusterRequest<'_>) -> Result<DocumentsIn, CommandError> {
     let cluster = host.connect()?;
     read_from(&cluster, wanted)
 }
 
-fn read_from(host: &dyn Host, wanted: &Wanted<'_>) -> Result<DocumentsIn, CommandError> {
+fn read_from(host: &dyn Host, wanted: &ClusterRequest<'_>) -> Result<DocumentsIn, CommandError> {
     let resources = host.resources()?;
     let resource = find(&resources, wanted.kind, wanted.types)?;
     let namespace = resource.namespaced.then(|| wanted.namespace.unwrap_or("default"));
@@ -77,7 +77,7 @@ fn read_from(host: &dyn Host, wanted: &Wanted<'_>) -> Result<DocumentsIn, Comman
     }
     read.subjects.extend(once(found, wanted.types).into_iter().map(|object| {
         let at = ObjectId::of(&object).map_or_else(String::new, |id| id.to_string());
-        Subject { object, at: Pos::file(at) }
+        FederateSubject { object, at: Pos::file(at) }
     }));
     Ok(read)
 }
@@ -136,7 +136,7 @@ fn find<'r>(resources: &'r [Resource], word: &str, types: &KnownTypes) -> Result
     }
 }
 
-fn nothing(wanted: &Wanted<'_>, resource: &Resource, namespace: Option<&str>) -> CommandError {
+fn nothing(wanted: &ClusterRequest<'_>, resource: &Resource, namespace: Option<&str>) -> CommandError {
     let place = namespace.map(|namespace| format!(" in the namespace `{namespace}`")).unwrap_or_default();
     let error = CommandError::new(
         Exit::Unreachable,
@@ -196,8 +196,15 @@ mod tests {
         }
     }
 
-    fn wanted<'a>(kind: &'a str, name: &'a str, types: &'a KnownTypes) -> Wanted<'a> {
-        Wanted { kind, name, namespace: Some("shop"), contents: kind == "namespace", skip: &[], types }
+    fn wanted<'a>(kind: &'a str, name: &'a str, types: &'a KnownTypes) -> ClusterRequest<'a> {
+        ClusterRequest {
+            kind,
+            name,
+            namespace: Some("shop"),
+            contents: kind == "namespace",
+            skip: &[],
+            types,
+        }
     }
 
     fn versions(read: &DocumentsIn) -> Vec<&str> {

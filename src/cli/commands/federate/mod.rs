@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::editing::working_tree::{self, WorkingTree};
-use crate::flags::host::HostArgs;
+use crate::flags::kubeconfig::HostArgs;
 use crate::flags::{fleet, names};
 use crate::output::results::{DocumentFormat, NameForm, ResultKind};
 use crate::output::ui::Ui;
@@ -22,12 +22,14 @@ use berth_base::meta::parse_selector;
 use berth_base::model::path::{CLUSTER_SCOPE, encode};
 use berth_base::text::counted;
 use berth_base::yaml::emit_documents;
-use berth_engine::dialects::kubefed::make::{Federated, KnownTypes, Made, Options, Where, federate};
+use berth_engine::dialects::kubefed::make::{
+    FederateOptions, Federated, GeneratedDocument, KnownTypes, Where, federate,
+};
 
 /// Make Federated objects of plain ones
 ///
 /// Each object becomes the template of its Federated object, without what a server wrote and without its
-/// status. What controllers of every cluster make for themselves is left out and named. The objects
+/// status. Objects that the controllers of every cluster make for themselves are left out and named. The objects
 /// go to every cluster, unless --clusters or --selector says where.
 #[derive(Debug, clap::Args)]
 #[command(
@@ -110,13 +112,13 @@ pub(crate) fn cmd_federate(args: &FederateArgs, ui: &Ui) -> Outcome {
 fn wanted<'a>(
     args: &'a FederateArgs,
     types: &'a KnownTypes,
-) -> Result<from_cluster::Wanted<'a>, CommandError> {
+) -> Result<from_cluster::ClusterRequest<'a>, CommandError> {
     let words: Vec<&str> = args.files.iter().filter_map(|word| word.to_str()).collect();
     let [kind, name] = words[..] else {
         let error = CommandError::usage("--from-cluster requires a type and a name");
         return Err(error.hint("berth federate --from-cluster deployment web -n shop"));
     };
-    Ok(from_cluster::Wanted {
+    Ok(from_cluster::ClusterRequest {
         kind,
         name,
         namespace: args.namespace.as_deref(),
@@ -126,7 +128,7 @@ fn wanted<'a>(
     })
 }
 
-fn options(args: &FederateArgs) -> Result<Options, CommandError> {
+fn options(args: &FederateArgs) -> Result<FederateOptions, CommandError> {
     let placement = match (&args.selector, args.clusters.is_empty()) {
         (Some(selector), _) => {
             let selector = parse_selector(selector)
@@ -136,13 +138,13 @@ fn options(args: &FederateArgs) -> Result<Options, CommandError> {
         (None, false) => Where::Clusters(args.clusters.clone()),
         (None, true) => Where::Everywhere,
     };
-    let mut options = Options {
+    let mut options = FederateOptions {
         placement,
         namespace: args.namespace.clone(),
         contents: args.contents,
         skip_api_resources: args.skip_api_resources.iter().cloned().collect(),
         enable_types: args.enable_type,
-        ..Options::default()
+        ..FederateOptions::default()
     };
     if let Some(repo) = args.repo.clone().or_else(fleet::around_here) {
         let tree = WorkingTree::read(&repo)?;
@@ -158,7 +160,13 @@ fn options(args: &FederateArgs) -> Result<Options, CommandError> {
 }
 
 /// Writes a file for each document; nothing if there is an error or an existing file.
-fn write(folder: &Path, documents: &[Made], found: &Diagnostics, output: DocumentFormat, ui: &Ui) -> Outcome {
+fn write(
+    folder: &Path,
+    documents: &[GeneratedDocument],
+    found: &Diagnostics,
+    output: DocumentFormat,
+    ui: &Ui,
+) -> Outcome {
     if found.has_errors() {
         ui.status("nothing was written, because there are errors");
         return Ok(Exit::Faulty);
@@ -176,7 +184,7 @@ fn write(folder: &Path, documents: &[Made], found: &Diagnostics, output: Documen
         files::write_new(&folder.join(path), emit_documents([&made.document]))?;
     }
     if output == DocumentFormat::Json {
-        let file = |(path, made): (&String, &&Made)| FileForm {
+        let file = |(path, made): (&String, &&GeneratedDocument)| FileForm {
             file: folder.join(path).display().to_string(),
             name: NameForm::of(&made.key),
         };
@@ -200,7 +208,7 @@ struct FileForm {
 }
 
 /// A path for each document: its namespace, then kind and name; with its group where two would meet.
-fn names(documents: &[Made]) -> BTreeMap<String, &Made> {
+fn names(documents: &[GeneratedDocument]) -> BTreeMap<String, &GeneratedDocument> {
     let mut named = BTreeMap::new();
     for made in documents {
         let namespace = &made.key.namespace;

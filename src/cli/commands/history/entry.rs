@@ -16,7 +16,7 @@ use berth_engine::causes::How;
 use berth_engine::consequences::folded::{Consequence, Section};
 use berth_engine::plan::Counts;
 use berth_engine::state::State;
-use berth_git::protocol::trailers::{ROLLBACK, USED_APPROVAL};
+use berth_git::shared_refs::trailers::{ROLLBACK, USED_APPROVAL};
 use berth_git::{CommitId, CommitInfo, Repo, read_file_at};
 use berth_hub::history::{Event, Subject};
 use berth_hub::publish::CurrentState;

@@ -10,8 +10,8 @@ use clap::{Arg, ArgMatches, Args as _, Command, FromArgMatches, Subcommand};
 
 use super::run::identity;
 use crate::flags::fleet::moment;
-use crate::flags::host::HostArgs;
-use crate::import::first::{First, adopt, first_state, in_force};
+use crate::flags::kubeconfig::HostArgs;
+use crate::import::first_state::{First, adopt, first_state, in_force};
 use crate::import::{Gathered, IMPORTERS, Importer, Options, objects};
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::Ui;
@@ -21,12 +21,12 @@ use berth_base::diag::{Diagnostic, Diagnostics, Severity};
 use berth_base::model::Timestamp;
 use berth_base::source::{self, SourceFile, SourceTree};
 use berth_engine::load::{self, History, Loaded};
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::{CommitId, GitContents, Identity, Repo};
 use berth_hub::inputs::{PassInputs, Search, current_state};
 use berth_hub::publish::commit::{Import, begin, refuse_begun};
 use berth_member::live::Host as _;
-use summary::Shown;
+use summary::ImportSummary;
 
 /// Bring in what a live hub has
 ///
@@ -165,7 +165,7 @@ pub(crate) fn cmd_import(args: &ImportArgs, ui: &Ui) -> Outcome {
     told.sort();
     ui.diagnostics(&told);
     let (server, out, wanted) = (server.as_str(), into.out.as_path(), fleet.is_some());
-    let shown = Shown { server, out, gathered: &gathered, files: &files, wanted, begun: &begun };
+    let shown = ImportSummary { server, out, gathered: &gathered, files: &files, wanted, begun: &begun };
     match into.output {
         Format::Text => ui.out(&shown.text(&refs)),
         format => format.write(ResultKind::ImportResult, &shown.form(), ui),

@@ -8,14 +8,14 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::import::Gathered;
-use crate::import::first::{First, Move};
+use crate::import::first_state::{First, Move};
 use berth_base::text::counted;
 use berth_git::CommitId;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 
 /// The summary of an import.
 #[derive(Debug)]
-pub struct Shown<'a> {
+pub struct ImportSummary<'a> {
     pub server: &'a str,
     pub out: &'a Path,
     pub gathered: &'a Gathered,
@@ -25,7 +25,7 @@ pub struct Shown<'a> {
     pub begun: &'a Option<(CommitId, First)>,
 }
 
-impl Shown<'_> {
+impl ImportSummary<'_> {
     pub fn text(&self, refs: &Refs) -> String {
         let mut text = format!(
             "{} from {} in {}\n",
@@ -102,19 +102,19 @@ struct MoveForm<'a> {
     #[serde(flatten)]
     name: NameForm,
     file: &'a str,
-    loses: Vec<StatusForm<'a>>,
-    gains: Vec<StatusForm<'a>>,
-    replicas: Vec<ReplicasForm<'a>>,
+    loses: Vec<MovedStatus<'a>>,
+    gains: Vec<MovedStatus<'a>>,
+    replicas: Vec<MovedReplicas<'a>>,
 }
 
 #[derive(Serialize)]
-struct StatusForm<'a> {
+struct MovedStatus<'a> {
     cluster: &'a str,
     status: &'a str,
 }
 
 #[derive(Serialize)]
-struct ReplicasForm<'a> {
+struct MovedReplicas<'a> {
     cluster: &'a str,
     before: Option<i64>,
     after: Option<i64>,
@@ -123,9 +123,9 @@ struct ReplicasForm<'a> {
 impl<'a> MoveForm<'a> {
     fn of(one: &'a Move) -> MoveForm<'a> {
         let statuses = |all: &'a [(String, String)]| {
-            all.iter().map(|(cluster, status)| StatusForm { cluster, status }).collect()
+            all.iter().map(|(cluster, status)| MovedStatus { cluster, status }).collect()
         };
-        let replicas = |(cluster, before, after): &'a (String, Option<i64>, Option<i64>)| ReplicasForm {
+        let replicas = |(cluster, before, after): &'a (String, Option<i64>, Option<i64>)| MovedReplicas {
             cluster,
             before: *before,
             after: *after,

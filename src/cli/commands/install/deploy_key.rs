@@ -103,7 +103,7 @@ fn comment(install: &Install) -> String {
 }
 
 /// Prints the public key, and the steps to add it.
-pub(super) fn tell(install: &Install, public: &Public, ui: &Ui) {
+pub(super) fn print_steps(install: &Install, public: &Public, ui: &Ui) {
     let Some(public) = public else {
         return ui.status("the Secret has a key that berth did not make: see that the forge knows it");
     };

@@ -21,7 +21,7 @@ use berth_base::model::Applier;
 use berth_base::model::applier::{ARGOCD, BERTH};
 use berth_engine::dialects::kubefed::make::{Resources, plural_of};
 use berth_git::Repo;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::transport::remote::shows_password;
 use berth_member::sync::backends::kube::record_name;
 use berth_member::sync::cluster_folder::{self, FolderError};

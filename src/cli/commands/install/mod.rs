@@ -23,8 +23,8 @@ use crate::process::files;
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain, is_label_value};
 use berth_base::model::ObjectId;
 use berth_base::yaml::emit;
-use berth_git::protocol::Refs;
-use berth_member::installer::{ApplyError, ClusterInstaller};
+use berth_git::shared_refs::Refs;
+use berth_member::installer::{ClusterInstaller, InstallError};
 use berth_member::live::Access;
 use shared_flags::fits;
 
@@ -118,7 +118,7 @@ fn write(install: &Install, dir: &Path, files: &[File], ui: &Ui) -> Result<(), C
     put(&dir.join(KUSTOMIZATION), &text_of(&[], &[kustomization]))?;
     if let Some(secret) = install.remote.secret.as_ref().filter(|_| install.remote.deploy_key) {
         let made = deploy_key::in_folder(install, secret, dir)?;
-        deploy_key::tell(install, &made, ui);
+        deploy_key::print_steps(install, &made, ui);
     }
     ui.status(&format!("the manifests are in {0}: kubectl apply -k {0}", dir.display()));
     if install.remote.deploy_key {
@@ -165,23 +165,23 @@ fn apply(install: &Install, args: &PlaceArgs, files: &[File], ui: &Ui) -> Result
         }
     }
     if let Some(made) = key {
-        deploy_key::tell(install, &made, ui);
+        deploy_key::print_steps(install, &made, ui);
     }
     Ok(())
 }
 
-impl From<ApplyError> for CommandError {
-    fn from(error: ApplyError) -> CommandError {
+impl From<InstallError> for CommandError {
+    fn from(error: InstallError) -> CommandError {
         let failed = CommandError::new(Exit::Unreachable, error.to_string());
         match error {
-            ApplyError::Live(error) => error.into(),
-            ApplyError::Conflict { .. } => {
+            InstallError::Live(error) => error.into(),
+            InstallError::Conflict { .. } => {
                 failed.hint("take the fields over with --force-conflicts; running again applies the rest")
             }
-            ApplyError::Refused { code: 403, .. } => {
+            InstallError::Refused { code: 403, .. } => {
                 failed.hint("use a context with the right to do this; running again applies the rest")
             }
-            ApplyError::Refused { .. } | ApplyError::Nameless => failed,
+            InstallError::Refused { .. } | InstallError::Nameless => failed,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use super::{Found, Verdict};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit};
-use berth_forge::environment::{self, Variables};
+use berth_forge::ci_run::{self, Variables};
 use berth_forge::{Client, Forge, ForgeError, Marker, PullRequest, Status, Written};
 
 /// The flags that say where a review is told.
@@ -81,7 +81,7 @@ impl DeliveryArgs {
         match self.annotations {
             Annotations::Always => true,
             Annotations::Never => false,
-            Annotations::Auto => environment::forge_of(variables).is_some_and(|forge| forge != Forge::GitLab),
+            Annotations::Auto => ci_run::forge_of(variables).is_some_and(|forge| forge != Forge::GitLab),
         }
     }
 

@@ -14,16 +14,16 @@ use serde_json::Value as Json;
 use crate::flags::fleet::RepoArg;
 use crate::output::plan_forms::{PlanReport, failure_markdown};
 use crate::output::ui::Ui;
-use crate::planning::planned::{Asked, FailOn, Planned, Revisions, StepArgs};
+use crate::planning::planned::{FailOn, PlanRequest, Planned, Revisions, StepArgs};
 use crate::planning::rehearsal::{Revision, source_tip};
 use crate::process::exit::{CommandError, Exit, Outcome};
 use crate::process::shell::Environment;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_engine::load::CONFIG_PATH;
-use berth_forge::environment::{self, Variables};
+use berth_forge::ci_run::{self, Variables};
 use berth_forge::{Forge, Given, PullRequest, State, Token};
 use berth_git::Repo;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::source_tree::read_file_at;
 use berth_hub::inputs::LocatedState;
 use berth_hub::inputs::current_state::{self, short};
@@ -89,7 +89,7 @@ fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Verdic
     let repo = Repo::rehearsal(&args.repo.path)?.watched(ui.progress());
     let located = args.step.locate(&args.repo.path, &repo, ui)?;
     let revisions = args.forge.revisions(found, &repo, &located)?;
-    let asked = Asked::gather(located, revisions, &repo, |_| {})?;
+    let asked = PlanRequest::gather(located, revisions, &repo, |_| {})?;
     let words = asked.words();
     ui.status(&words);
     let rehearsed = ui.watching("reading the fleet", || asked.rehearse(&args.step, &repo, ui.now()))?;
@@ -102,7 +102,7 @@ fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Verdic
 }
 
 /// Warns about a change of the fleet's settings, which define the files to read and how strictly.
-fn edited_settings(repo: &Repo, asked: &Asked) -> Result<Option<Diagnostic>, CommandError> {
+fn edited_settings(repo: &Repo, asked: &PlanRequest) -> Result<Option<Diagnostic>, CommandError> {
     let Some(base) = &asked.base else { return Ok(None) };
     let before = read_file_at(repo, base.commit, CONFIG_PATH)?;
     let after = read_file_at(repo, asked.change.source, CONFIG_PATH)?;
@@ -150,14 +150,13 @@ impl ForgeArgs {
     pub fn find(&self, folder: &Path, environment: &Environment) -> Result<Found, CommandError> {
         let variables: Variables = environment.texts();
         let is_named = self.forge.is_some() || self.repository.is_some() || self.pull_request.is_some();
-        if environment::forge_of(&variables).is_none() && !is_named {
+        if ci_run::forge_of(&variables).is_none() && !is_named {
             return Ok(Found { variables, pull_request: None, token: None });
         }
-        let event = environment::event_file(&variables).map(|path| {
+        let event = ci_run::event_file(&variables).map(|path| {
             std::fs::read_to_string(path).map_err(|error| CommandError::io(format!("reading {path}"), &error))
         });
-        let pull_request =
-            environment::read(&variables, event.transpose()?.as_deref(), &self.given(folder)?)?;
+        let pull_request = ci_run::read(&variables, event.transpose()?.as_deref(), &self.given(folder)?)?;
         let token = match &self.token_file {
             Some(file) => {
                 let token = std::fs::read_to_string(file);
@@ -165,7 +164,7 @@ impl ForgeArgs {
                     token.map_err(|error| CommandError::io(format!("reading {}", file.display()), &error))?;
                 Some(token).filter(|token| !token.trim().is_empty()).map(|token| Token::new(&token))
             }
-            None => environment::token(&variables, pull_request.forge),
+            None => ci_run::token(&variables, pull_request.forge),
         };
         Ok(Found { variables, pull_request: Some(pull_request), token })
     }

@@ -1,11 +1,11 @@
 //! `berth rollout`: how changes reach the clusters.
 //!
 //! - [`show`]: `list`, `show`, `next` and `stages`. [`steer`]: `pause`, `resume`, `approve`, `abort` and `restart`.
-//! - [`standing`]: the progress of a rollout as values. [`order`]: the edit of a policy or a staged run.
+//! - [`progress`]: the progress of a rollout as values. [`order`]: the edit of a policy or a staged run.
 
 mod order;
+mod progress;
 mod show;
-mod standing;
 mod steer;
 
 use clap::Subcommand;

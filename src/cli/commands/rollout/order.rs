@@ -50,7 +50,7 @@ pub(crate) struct OrderArgs {
 /// The edit of a rollout, for programs.
 #[derive(Serialize)]
 struct RolloutOrder<'a> {
-    workload: WorkloadForm<'a>,
+    workload: WorkloadNameForm<'a>,
     effect: &'a str,
     files: &'a [&'a str],
     notes: &'a [String],
@@ -59,7 +59,7 @@ struct RolloutOrder<'a> {
 }
 
 #[derive(Serialize)]
-struct WorkloadForm<'a> {
+struct WorkloadNameForm<'a> {
     group: &'a str,
     #[serde(flatten)]
     name: NameForm,
@@ -216,7 +216,10 @@ impl Order {
             }
             format => {
                 let result = RolloutOrder {
-                    workload: WorkloadForm { group: &steered.key.group, name: NameForm::of(&steered.key) },
+                    workload: WorkloadNameForm {
+                        group: &steered.key.group,
+                        name: NameForm::of(&steered.key),
+                    },
                     effect: &self.effect,
                     files: &paths,
                     notes: &self.notes,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap_complete::engine::ArgValueCandidates;
 use serde::Serialize;
 
-use super::standing::{WorkloadForm, cluster_row, or_dash, workload_row};
+use super::progress::{WorkloadRolloutForm, cluster_row, or_dash, workload_row};
 use crate::flags::fleet::FleetArgs;
 use crate::flags::names::{self, find};
 use crate::flags::state::{Record, RecordArgs};
@@ -54,7 +54,7 @@ pub(crate) struct ShowArgs {
 /// The rollouts for programs.
 #[derive(Serialize)]
 struct RolloutList<'a> {
-    workloads: Vec<WorkloadForm<'a>>,
+    workloads: Vec<WorkloadRolloutForm<'a>>,
 }
 
 pub(crate) fn cmd_list(args: &ListArgs, ui: &Ui) -> Outcome {
@@ -68,7 +68,7 @@ pub(crate) fn cmd_list(args: &ListArgs, ui: &Ui) -> Outcome {
             ui.out(table(&headings, &rows, ui).trim_end());
         }
         format => {
-            let list = RolloutList { workloads: lines.iter().map(WorkloadForm::of).collect() };
+            let list = RolloutList { workloads: lines.iter().map(WorkloadRolloutForm::of).collect() };
             format.write(ResultKind::RolloutList, &list, ui);
         }
     }
@@ -90,7 +90,8 @@ pub(crate) fn cmd_show(args: &ShowArgs, ui: &Ui) -> Outcome {
             ui.out(texts.join("\n\n").trim_end());
         }
         format => {
-            let list = RolloutList { workloads: lines.iter().map(WorkloadForm::with_details).collect() };
+            let list =
+                RolloutList { workloads: lines.iter().map(WorkloadRolloutForm::with_details).collect() };
             format.write(ResultKind::RolloutList, &list, ui);
         }
     }
@@ -316,12 +317,12 @@ struct StageList<'a> {
     run: String,
     placement: String,
     strategy: String,
-    stages: Vec<StageForm<'a>>,
+    stages: Vec<StagePlanForm<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct StageForm<'a> {
+struct StagePlanForm<'a> {
     name: &'a str,
     clusters: Vec<&'a str>,
     max_concurrency: usize,
@@ -338,7 +339,7 @@ impl<'a> StageList<'a> {
             };
             tasks.iter().map(word).collect()
         };
-        let stage = |stage: &'a StageProgress| StageForm {
+        let stage = |stage: &'a StageProgress| StagePlanForm {
             name: &stage.name,
             clusters: stage.clusters.iter().map(|cluster| cluster.name.as_str()).collect(),
             max_concurrency: stage.most_at_a_time(),

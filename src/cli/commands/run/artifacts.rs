@@ -121,7 +121,7 @@ impl PublishArgs {
             waiting: None,
             snapshots,
         };
-        let worker = Worker {
+        let worker = PublishWorker {
             repo: settings.repo.clone(),
             publisher,
             successors,
@@ -130,7 +130,7 @@ impl PublishArgs {
             done: BTreeMap::new(),
             looked: None,
             failures: 0,
-            told: None,
+            logged: None,
         };
         let thread = std::thread::Builder::new().name("publish".into());
         thread
@@ -140,7 +140,12 @@ impl PublishArgs {
     }
 
     /// Publishes what the registry lacks, and reports the result.
-    pub(crate) fn once(&self, settings: &Settings, attach: Option<Arc<dyn Attach>>, ui: &Ui) -> Outcome {
+    pub(crate) fn once(
+        &self,
+        settings: &Settings,
+        attach: Option<Arc<dyn Attach>>,
+        ui: &Ui,
+    ) -> PublishResult {
         let Some(publisher) = self.publisher(settings, attach)? else { return Ok(Exit::Done) };
         let wanted = wanted(&settings.repo, &settings.refs)?;
         let round = ui.watching("publishing to the registry", || {
@@ -163,14 +168,14 @@ impl PublishArgs {
     }
 }
 
-type Outcome = Result<Exit, CommandError>;
+type PublishResult = Result<Exit, CommandError>;
 type Snapshot = BTreeMap<String, CommitId>;
 
 /// The daemon's side: it passes on the results of passes, and never waits for the registry.
 #[derive(Debug)]
 pub(crate) struct Publishing {
     repo: PathBuf,
-    refs: berth_git::protocol::Refs,
+    refs: berth_git::shared_refs::Refs,
     leads: Arc<AtomicBool>,
     /// A snapshot that the busy worker has not taken yet.
     waiting: Option<Snapshot>,
@@ -202,7 +207,7 @@ impl Publishing {
 }
 
 /// The thread that communicates with the registry.
-struct Worker {
+struct PublishWorker {
     repo: PathBuf,
     publisher: Publisher,
     successors: Successors,
@@ -214,10 +219,10 @@ struct Worker {
     looked: Option<Instant>,
     failures: u32,
     /// The last logged failure.
-    told: Option<String>,
+    logged: Option<String>,
 }
 
-impl Worker {
+impl PublishWorker {
     fn work(mut self, heard: &Receiver<Snapshot>) {
         loop {
             let pause = match self.failures {
@@ -270,20 +275,20 @@ impl Worker {
     /// Logs the first failure of a round, unless it was logged last.
     fn tell(&mut self, round: &Round, behind: usize) {
         let Some(error) = round.failures.values().next() else {
-            if self.told.take().is_some() {
+            if self.logged.take().is_some() {
                 info!(registry = %self.publisher.registry().url(), "the registry accepts folders again");
             }
             return;
         };
         let text = error.to_string();
-        if self.told.as_ref() != Some(&text) {
+        if self.logged.as_ref() != Some(&text) {
             warn!(
                 error = text,
                 hint = error.hint(),
                 clusters = behind,
                 "publishing folders to the registry failed; retrying"
             );
-            self.told = Some(text);
+            self.logged = Some(text);
         }
     }
 }

@@ -9,7 +9,7 @@ use tracing::info;
 use crate::flags::remote::{RemoteArgs, StatusRemoteArgs};
 use crate::process::exit::CommandError;
 use berth_git::Identity;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_hub::daemon::status_posts::{Gatherer, SignersFile, StatusPosts};
 use berth_hub::daemon::webhooks::{SecretFile, Webhooks};

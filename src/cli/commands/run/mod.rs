@@ -28,15 +28,15 @@ use berth_base::progress::Progress;
 use berth_engine::gate::limits::Limit;
 use berth_engine::gate::{Limits, Percent};
 use berth_engine::plan::Plan;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::transport::Cancel;
 use berth_git::{CommitId, Identity};
 use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_hub::daemon::{
-    self, Daemon, Mirror, Once, PassEnd, PassOutcome, PreviewRule, Remote, Settings, Stop,
+    self, Daemon, Mirror, Once, PassEnd, PassOutcome, PassResult, PreviewRule, Remote, Settings, Stop,
 };
 use berth_registry::publish::Attach;
-use hub_cluster::HubArgs;
+use hub_cluster::HubClusterArgs;
 use listening::{StatusPostsArgs, WebhookArgs};
 use notices::NoticeArgs;
 use several::StandbyArgs;
@@ -105,7 +105,7 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     events: EventArgs,
     #[command(flatten)]
-    hub: HubArgs,
+    hub: HubClusterArgs,
     #[command(flatten)]
     notices: NoticeArgs,
     #[command(flatten)]
@@ -362,16 +362,24 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         ui.out(&held_text(&passed.held, ui));
         exit = exit.worst(Exit::Held);
     }
-    let fleet = args.trust.fleet().unwrap_or_default();
-    match args.hub.write(&args.events.access(), &fleet, &passed) {
-        Ok(said) => said.iter().for_each(|line| ui.out(line)),
-        Err(error) => {
-            ui.error(&error);
-            exit = exit.worst(error.exit);
-        }
-    }
+    exit = exit.worst(write_to_hubs(args, &passed, ui));
     show_previews(&settings, now, mirror.as_mut(), ui)?;
     Ok(exit.worst(args.publish_once(&settings, &cancel, ui)?))
+}
+
+/// Writes the state to the hub clusters. A fault is printed, and is the exit code.
+fn write_to_hubs(args: &RunArgs, passed: &PassResult, ui: &Ui) -> Exit {
+    let fleet = args.trust.fleet().unwrap_or_default();
+    match args.hub.write(&args.events.access(), &fleet, passed) {
+        Ok(lines) => {
+            lines.iter().for_each(|line| ui.out(line));
+            Exit::Done
+        }
+        Err(error) => {
+            ui.error(&error);
+            error.exit
+        }
+    }
 }
 
 /// Reads `Name <email>`, without characters that could break a commit's header.

@@ -12,7 +12,7 @@ use super::notice_hook::Hook;
 use crate::process::exit::CommandError;
 use berth_base::diag::harmless_line;
 use berth_base::text::{counted, some_of};
-use berth_forge::environment::Repository;
+use berth_forge::ci_run::Repository;
 use berth_forge::{Client, Forge, State, Status, Token};
 use berth_git::CommitId;
 use berth_hub::daemon::{PassEnd, PassOutcome, PassResult};
@@ -140,7 +140,7 @@ impl NoticeArgs {
         let (queue, waiting) = sync_channel(MOST_WAITING);
         let (ends, ended) = channel::<()>();
         let sets_status = status.is_some();
-        let sender = Sender { hook: self.notify_file.clone(), form: self.notify_form, status };
+        let sender = NoticeSender { hook: self.notify_file.clone(), form: self.notify_form, status };
         let thread = std::thread::Builder::new().name("messages".to_owned()).spawn(move || {
             let _ends = ends;
             waiting.iter().for_each(|message| sender.send(&message));
@@ -303,13 +303,13 @@ impl Notice {
 }
 
 /// The sending thread.
-struct Sender {
+struct NoticeSender {
     hook: Option<PathBuf>,
     form: Form,
     status: Option<(Repository, PathBuf)>,
 }
 
-impl Sender {
+impl NoticeSender {
     fn send(&self, message: &Message) {
         let sent = match message {
             Message::Notice(notice) => self.post(notice),

@@ -15,7 +15,7 @@ use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::backoff::{Backoff, chance};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
 use berth_git::Identity;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_hub::daemon::{LeaseRef, Standby, Stop, lease_within};
 use berth_member::cluster_lease::ClusterLease;
 use berth_member::live::Access;

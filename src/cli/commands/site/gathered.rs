@@ -14,7 +14,7 @@ use berth_engine::pipeline::Built;
 use berth_engine::report::{ClusterLine, FleetSummary};
 use berth_engine::rollouts::{RolloutProgress, Sources};
 use berth_git::GitContents;
-use berth_git::protocol::trailers::HELD;
+use berth_git::shared_refs::trailers::HELD;
 use berth_hub::inputs::PassInputs;
 use berth_hub::publish::CurrentState;
 use berth_site::form::Stamp;

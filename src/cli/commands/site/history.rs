@@ -15,7 +15,7 @@ use berth_base::model::{Key, Map, Timestamp, path};
 use berth_engine::consequences::folded::FoldedPlan;
 use berth_engine::gate::HeldRecord;
 use berth_engine::state::{ObjectIndex, State, layout};
-use berth_git::protocol::trailers::{HELD, ROLLBACK, USED_APPROVAL};
+use berth_git::shared_refs::trailers::{HELD, ROLLBACK, USED_APPROVAL};
 use berth_git::{CommitInfo, PathChange, Repo, TreeId};
 use berth_hub::publish::{CurrentState, Trailers, claimed};
 use berth_site::inputs::{ChangeCounts, Held, Publication};

@@ -17,7 +17,7 @@ use berth_engine::gate::messages::ALLOW_DELETE;
 use berth_engine::gate::{HeldRecord, digest_of_all};
 use berth_engine::release::stages::ClusterLabels;
 use berth_engine::report::{ClusterLine, Detail, FleetSummary, PlacedLine, SummaryInputs, WorkloadLine};
-use berth_git::protocol::{Refs, Statuses, read_statuses};
+use berth_git::shared_refs::{Refs, Statuses, read_statuses};
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::{LocatedState, PassInputs, Search, UnpublishedContents};
 use berth_hub::publish::{ClusterRefCache, DifferingCache, differing};

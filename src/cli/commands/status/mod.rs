@@ -40,7 +40,7 @@ pub(crate) struct StatusArgs {
     #[arg(value_name = "CLUSTER", add = ArgValueCandidates::new(names::clusters))]
     clusters: Vec<String>,
     #[command(flatten)]
-    place: PlaceArgs,
+    place: StatusSourceArgs,
     #[arg(short, long, value_enum, default_value = "text")]
     output: Format,
     /// Show it again each time that something is published or reported, until it is ended
@@ -50,7 +50,7 @@ pub(crate) struct StatusArgs {
 
 /// The state to look at, and the clusters.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct PlaceArgs {
+pub(super) struct StatusSourceArgs {
     /// Take the clusters with these labels: `env=prod,tier in (web, api)`
     #[arg(short = 'l', long, value_name = "SELECTOR")]
     pub selector: Option<String>,
@@ -68,7 +68,7 @@ const BETWEEN_FETCHES: Duration = Duration::from_secs(5);
 /// Clears a terminal and moves to its first line.
 const CLEARED: &str = "\x1b[2J\x1b[H";
 
-impl PlaceArgs {
+impl StatusSourceArgs {
     pub fn open(&self) -> Result<StateRepo, CommandError> {
         self.state.open(&self.repo.path)
     }

@@ -24,7 +24,7 @@ use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::backoff::pace;
 use berth_base::model::path;
 use berth_git::Repo;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::transport::Cancel;
 use berth_lease::Lease;
 use berth_member::live::LiveError;
@@ -38,7 +38,7 @@ use berth_member::sync::{Options, SyncError, until_idle};
 use hooks::{MemberHooks, RoundLog};
 use link::{FollowArgs, Following, PacedLink};
 use reporting::{FactsArgs, ReportingArgs};
-use result::{OnceResult, PushedReport, SOME, tell_waits};
+use result::{OnceResult, PushedReport, SOME, print_waits};
 use target::{KubeArgs, Place, place};
 use teardown::TeardownArgs;
 
@@ -183,7 +183,7 @@ pub(crate) fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     }
     args.follow.check()?;
     let cancel = Cancel::default();
-    let mut member = Member::open(args, &cancel)?;
+    let mut member = MemberSetup::open(args, &cancel)?;
     if !args.once && !args.dry_run {
         let _logging = telemetry::start_logs(&args.log, verbose, ui);
         info!(cluster = args.cluster, place = %args.target, "syncing");
@@ -204,15 +204,15 @@ pub(crate) fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
 }
 
 /// A syncer's repository, target and environment.
-struct Member {
+struct MemberSetup {
     repo: Repo,
     target: Box<dyn Backend>,
     config: Config,
     hooks: MemberHooks,
 }
 
-impl Member {
-    fn open(args: &SyncArgs, cancel: &Cancel) -> Result<Member, CommandError> {
+impl MemberSetup {
+    fn open(args: &SyncArgs, cancel: &Cancel) -> Result<MemberSetup, CommandError> {
         let link = open_link(args, cancel)?;
         let local = || args.repo.clone().unwrap_or_else(fleet::here_or_above);
         let repo = Repo::open(link.as_ref().map_or_else(local, |link| link.path().to_owned()))?;
@@ -244,7 +244,7 @@ impl Member {
             begun: None,
             log: RoundLog::default(),
         };
-        Ok(Member { repo, target, config, hooks })
+        Ok(MemberSetup { repo, target, config, hooks })
     }
 
     /// Makes a running member observable.
@@ -264,7 +264,8 @@ impl Member {
     /// Syncs until nothing more can make progress, and pushes the status.
     fn sync_once(&mut self, ui: &Ui) -> Result<OnceResult, CommandError> {
         self.target.show_progress(ui.progress());
-        let sync = |member: &mut Member| until_idle::sync_until_idle(member.syncer(), &mut tell_waits(ui));
+        let sync =
+            |member: &mut MemberSetup| until_idle::sync_until_idle(member.syncer(), &mut print_waits(ui));
         let mut round = ui.watching("reading the cluster's folder", || sync(self));
         if self.hooks.link.as_mut().is_some_and(|link| link.mend_after(&round)) {
             ui.status("the working copy was damaged; recreating it");

@@ -106,17 +106,17 @@ pub(crate) const SOME: usize = 30;
 const WAITS: usize = 5;
 
 /// Prints the objects that a sync waits for, each again when its state changes.
-pub(crate) fn tell_waits(ui: &Ui) -> impl FnMut(&[Problem], Option<Duration>) {
-    let mut told = BTreeSet::new();
+pub(crate) fn print_waits(ui: &Ui) -> impl FnMut(&[Problem], Option<Duration>) {
+    let mut shown = BTreeSet::new();
     move |waiting, most| {
-        wait_lines(&told, waiting, most).iter().for_each(|line| ui.status(line));
-        told = waiting.iter().cloned().collect();
+        wait_lines(&shown, waiting, most).iter().for_each(|line| ui.status(line));
+        shown = waiting.iter().cloned().collect();
     }
 }
 
-fn wait_lines(told: &BTreeSet<Problem>, waiting: &[Problem], most: Option<Duration>) -> Vec<String> {
+fn wait_lines(shown: &BTreeSet<Problem>, waiting: &[Problem], most: Option<Duration>) -> Vec<String> {
     let most = most.map(|most| format!(", at most {} s", most.as_secs())).unwrap_or_default();
-    let new: Vec<&Problem> = waiting.iter().filter(|problem| !told.contains(problem)).collect();
+    let new: Vec<&Problem> = waiting.iter().filter(|problem| !shown.contains(problem)).collect();
     let line = |problem: &&Problem| {
         let why = problem.message.strip_prefix("not healthy yet: ").unwrap_or(&problem.message);
         harmless_line(&format!("waiting for {}: {why}{most}", problem.object)).into_owned()
@@ -187,11 +187,11 @@ mod tests {
                 "waiting for Deployment.apps shop/web: 0 of 5 replicas are ready, at most 600 s",
             ]
         );
-        let told = waiting.iter().cloned().collect();
-        assert_eq!(wait_lines(&told, &waiting, most), [""; 0]);
+        let shown = waiting.iter().cloned().collect();
+        assert_eq!(wait_lines(&shown, &waiting, most), [""; 0]);
         let next = [problem("web", "not healthy yet: 1 of 5 replicas are ready")];
         assert_eq!(
-            wait_lines(&told, &next, None),
+            wait_lines(&shown, &next, None),
             ["waiting for Deployment.apps shop/web: 1 of 5 replicas are ready"]
         );
         let many: Vec<Problem> = (0..8).map(|number| problem(&number.to_string(), "no")).collect();

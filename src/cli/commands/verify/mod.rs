@@ -17,7 +17,7 @@ use artifact::{ArtifactArgs, RenderedBranch};
 use berth_base::model::Timestamp;
 use berth_base::text::counted;
 use berth_engine::gate::Limits;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::signature::{PlainSigner, PublicKey};
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::current_state::{self, Place};
@@ -334,11 +334,11 @@ pub(crate) struct PublicKeyArgs {
     key: PathBuf,
     /// Form of the printed key
     #[arg(long, value_enum, default_value = "pem")]
-    form: KeyForm,
+    form: KeyFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum KeyForm {
+enum KeyFormat {
     /// As cosign, Flux and OpenSSL read it
     Pem,
     /// As a line of `authorized_keys`
@@ -348,8 +348,8 @@ enum KeyForm {
 pub(crate) fn cmd_public_key(args: &PublicKeyArgs, ui: &Ui) -> Outcome {
     let key = read_key(&args.key)?;
     let text = match args.form {
-        KeyForm::Pem => key.pem(),
-        KeyForm::Ssh => Some(format!("{}\n", key.line())),
+        KeyFormat::Pem => key.pem(),
+        KeyFormat::Ssh => Some(format!("{}\n", key.line())),
     };
     let text = text.ok_or_else(|| {
         let message = format!("`{}` is no key that signs artifacts", args.key.display());

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{Change, Outcome, What};
+use super::{DocumentChanges, ValueChange, ValueEdit};
 use berth_base::edit::{Found, Step};
 use berth_base::meta::names::{is_label_key, is_label_value};
 use berth_base::yaml::Node;
 
 /// The requested labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum LabelRequest {
     Set(String, String),
     Remove(String),
 }
@@ -19,26 +19,26 @@ pub(crate) fn is_wish(word: &str) -> bool {
     word.contains('=') || word.ends_with('-')
 }
 
-pub fn parse(word: &str) -> Result<Wish, String> {
+pub fn parse(word: &str) -> Result<LabelRequest, String> {
     let is_key = |key: &str| {
         let fault =
             || format!("`{key}` is not a valid label key: use letters, digits, `-`, `_` and `.`, at most 63");
         if is_label_key(key) { Ok(key.to_owned()) } else { Err(fault()) }
     };
     match word.split_once('=') {
-        Some((key, value)) if is_label_value(value) => Ok(Wish::Set(is_key(key)?, value.to_owned())),
+        Some((key, value)) if is_label_value(value) => Ok(LabelRequest::Set(is_key(key)?, value.to_owned())),
         Some((_, value)) => Err(format!(
             "`{value}` is not a valid label value: use letters, digits, `-`, `_` and `.`, at \
                          most 63"
         )),
-        None => Ok(Wish::Remove(is_key(word.strip_suffix('-').unwrap_or(word))?)),
+        None => Ok(LabelRequest::Remove(is_key(word.strip_suffix('-').unwrap_or(word))?)),
     }
 }
 
-impl Wish {
+impl LabelRequest {
     pub fn key(&self) -> &str {
         match self {
-            Wish::Set(key, _) | Wish::Remove(key) => key,
+            LabelRequest::Set(key, _) | LabelRequest::Remove(key) => key,
         }
     }
 }
@@ -54,29 +54,29 @@ pub fn labels_of(found: &Found) -> BTreeMap<String, String> {
 /// Returns the changes, or the reason to refuse them.
 pub fn outcome(
     labels: &BTreeMap<String, String>,
-    wishes: &[Wish],
+    requests: &[LabelRequest],
     overwrite: bool,
-) -> Result<Outcome, String> {
-    let mut outcome = Outcome::default();
-    for wish in wishes {
-        let path = vec![Step::from("metadata"), Step::from("labels"), Step::from(wish.key())];
-        match (wish, labels.get(wish.key())) {
-            (Wish::Set(key, value), Some(there)) if there == value => {
+) -> Result<DocumentChanges, String> {
+    let mut outcome = DocumentChanges::default();
+    for request in requests {
+        let path = vec![Step::from("metadata"), Step::from("labels"), Step::from(request.key())];
+        match (request, labels.get(request.key())) {
+            (LabelRequest::Set(key, value), Some(there)) if there == value => {
                 outcome.notes.push(format!("the label `{key}` is already `{value}`"));
             }
-            (Wish::Set(key, value), Some(there)) if !overwrite => {
+            (LabelRequest::Set(key, value), Some(there)) if !overwrite => {
                 return Err(format!("the label `{key}` is `{there}`; use --overwrite to set `{value}`"));
             }
-            (Wish::Set(key, value), there) => {
+            (LabelRequest::Set(key, value), there) => {
                 let before = there.map_or_else(String::new, |there| format!(" (was {there})"));
-                outcome.said.push(format!("label {key}={value}{before}"));
-                outcome.changes.push(Change { path, what: What::Set(value.as_str().into()) });
+                outcome.descriptions.push(format!("label {key}={value}{before}"));
+                outcome.changes.push(ValueChange { path, what: ValueEdit::Set(value.as_str().into()) });
             }
-            (Wish::Remove(key), Some(there)) => {
-                outcome.said.push(format!("label {key}={there} removed"));
-                outcome.changes.push(Change { path, what: What::Remove });
+            (LabelRequest::Remove(key), Some(there)) => {
+                outcome.descriptions.push(format!("label {key}={there} removed"));
+                outcome.changes.push(ValueChange { path, what: ValueEdit::Remove });
             }
-            (Wish::Remove(key), None) => outcome.notes.push(format!("there is no label `{key}`")),
+            (LabelRequest::Remove(key), None) => outcome.notes.push(format!("there is no label `{key}`")),
         }
     }
     Ok(outcome)

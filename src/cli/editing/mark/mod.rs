@@ -19,7 +19,7 @@ use crate::flags::fleet::RepoArg;
 use crate::output::changes::coloured;
 use crate::output::results::{Format, ResultKind};
 use crate::output::ui::Ui;
-use crate::process::exit::{CommandError, Exit, Outcome as Ended};
+use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::did_you_mean;
 use berth_base::edit::{self, EditError, Found, Step};
 use berth_base::meta::parse_requirements;
@@ -58,15 +58,32 @@ pub struct Chosen<'t> {
 }
 
 /// The result for each document of one cluster, or all reasons to refuse it.
-pub type Wanted<'t> = Result<Vec<(Described<'t>, Outcome)>, Vec<String>>;
+pub type EditResult<'t> = Result<Vec<(Described<'t>, DocumentChanges)>, Vec<String>>;
+
+/// Returns the edited files. A file may have several of the documents.
+fn edits(
+    tree: &WorkingTree,
+    done: &[(&Chosen<'_>, Described<'_>, DocumentChanges)],
+) -> Result<Vec<Edit>, CommandError> {
+    let mut texts: BTreeMap<&Arc<str>, String> = BTreeMap::new();
+    for (_, Described { file, found, .. }, outcome) in done.iter().filter(|one| !one.2.changes.is_empty()) {
+        let text = match texts.get(file) {
+            Some(text) => text,
+            None => tree.text(file)?,
+        };
+        let text = apply(text, found, &outcome.changes).map_err(|error| refused(file, found, &error))?;
+        texts.insert(file, text);
+    }
+    Ok(texts.into_iter().map(|(file, text)| Edit { path: file.to_string(), text: Some(text) }).collect())
+}
 
 /// Edits the selected clusters, all or none of them.
 pub fn mark(
     args: &MarkArgs,
     names: &[String],
     ui: &Ui,
-    wanted: impl for<'t> Fn(&Chosen<'t>) -> Wanted<'t>,
-) -> Ended {
+    wanted: impl for<'t> Fn(&Chosen<'t>) -> EditResult<'t>,
+) -> Outcome {
     let tree = WorkingTree::read(&args.repo.path)?;
     ui.diagnostics(&tree.unreadable());
     let chosen = choose(&tree, names, args.selector.as_deref())?;
@@ -82,20 +99,7 @@ pub fn mark(
     if !problems.is_empty() {
         return Err(CommandError::usage(problems.join("\n")).hint("nothing was written"));
     }
-    let mut texts: BTreeMap<&Arc<str>, String> = BTreeMap::new();
-    for (_, Described { file, found, .. }, outcome) in &done {
-        if outcome.changes.is_empty() {
-            continue;
-        }
-        let text = match texts.get(file) {
-            Some(text) => text,
-            None => tree.text(file)?,
-        };
-        let text = apply(text, found, &outcome.changes).map_err(|error| refused(file, found, &error))?;
-        texts.insert(file, text);
-    }
-    let edits: Vec<Edit> =
-        texts.into_iter().map(|(file, text)| Edit { path: file.to_string(), text: Some(text) }).collect();
+    let edits = edits(&tree, &done)?;
     let (_, new_errors) = tree.check(&edits);
     if let Some(error) = would_be_faulty(&new_errors) {
         return Err(error);
@@ -115,7 +119,10 @@ pub fn mark(
         }
         Format::Text => {
             for (cluster, Described { file, .. }, outcome) in &done {
-                outcome.said.iter().for_each(|said| ui.out(&format!("{}: {said} ({file})", cluster.name)));
+                outcome
+                    .descriptions
+                    .iter()
+                    .for_each(|change| ui.out(&format!("{}: {change} ({file})", cluster.name)));
             }
         }
         format => format.write(ResultKind::MarkResult, &MarkResult::of(&done, counts, !args.dry_run), ui),
@@ -127,14 +134,14 @@ pub fn mark(
     Ok(Exit::Done)
 }
 
-/// Sorts command-line words into clusters' names and wishes.
+/// Sorts command-line words into clusters' names and requests.
 pub(crate) fn sort_words<W>(
     words: &[String],
     is_wish: fn(&str) -> bool,
     parse: fn(&str) -> Result<W, String>,
 ) -> Result<(Vec<String>, Vec<W>), CommandError> {
-    let (wishes, names): (Vec<_>, Vec<_>) = words.iter().cloned().partition(|word| is_wish(word));
-    let read: Vec<Result<W, String>> = wishes.iter().map(|word| parse(word)).collect();
+    let (requests, names): (Vec<_>, Vec<_>) = words.iter().cloned().partition(|word| is_wish(word));
+    let read: Vec<Result<W, String>> = requests.iter().map(|word| parse(word)).collect();
     let faults: Vec<String> = read.iter().filter_map(|one| one.as_ref().err().cloned()).collect();
     if !faults.is_empty() {
         return Err(CommandError::usage(faults.join("\n")));
@@ -232,18 +239,19 @@ struct CountsForm {
 
 impl<'a> MarkResult<'a> {
     fn of(
-        done: &'a [(&Chosen<'_>, Described<'_>, Outcome)],
+        done: &'a [(&Chosen<'_>, Described<'_>, DocumentChanges)],
         counts: Counts,
         written: bool,
     ) -> MarkResult<'a> {
-        let one = |(cluster, document, outcome): &'a (&Chosen<'_>, Described<'_>, Outcome)| MarkedForm {
-            cluster: &cluster.name,
-            kind: document.kind.kind,
-            file: document.file,
-            line: document.found.at.line,
-            changes: &outcome.said,
-            notes: &outcome.notes,
-        };
+        let one =
+            |(cluster, document, outcome): &'a (&Chosen<'_>, Described<'_>, DocumentChanges)| MarkedForm {
+                cluster: &cluster.name,
+                kind: document.kind.kind,
+                file: document.file,
+                line: document.found.at.line,
+                changes: &outcome.descriptions,
+                notes: &outcome.notes,
+            };
         let Counts { removed, changed, added, clusters, .. } = counts;
         let plan = CountsForm { removed, changed, added, clusters };
         MarkResult { clusters: done.iter().map(one).collect(), plan, written }
@@ -276,13 +284,13 @@ fn in_words(counts: Counts) -> Option<String> {
 
 /// A change of one value of the document.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct ValueChange {
     pub path: Vec<Step>,
-    pub what: What,
+    pub what: ValueEdit,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ValueEdit {
     Set(Json),
     Append(Json),
     /// Removes the value, and parents that an insertion would have created.
@@ -291,24 +299,24 @@ pub enum What {
 
 /// The changes of a document, and notes about requests that are already fulfilled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outcome {
+pub struct DocumentChanges {
     /// In an order that keeps indexes valid.
-    pub changes: Vec<Change>,
+    pub changes: Vec<ValueChange>,
     /// The descriptions of the changes.
-    pub said: Vec<String>,
+    pub descriptions: Vec<String>,
     /// The requests that were already fulfilled.
     pub notes: Vec<String>,
 }
 
 /// Applies the changes to the text of the document's file.
-pub fn apply(text: &str, found: &Found, changes: &[Change]) -> Result<String, EditError> {
+pub fn apply(text: &str, found: &Found, changes: &[ValueChange]) -> Result<String, EditError> {
     let mut text = text.to_owned();
-    for Change { path, what } in changes {
+    for ValueChange { path, what } in changes {
         let path = found.path_to(path);
         text = match what {
-            What::Set(value) => edit::set(&text, found.document, &path, value),
-            What::Append(value) => edit::insert(&text, found.document, &path, value),
-            What::Remove => edit::undo_insert(&text, found.document, &path),
+            ValueEdit::Set(value) => edit::set(&text, found.document, &path, value),
+            ValueEdit::Append(value) => edit::insert(&text, found.document, &path, value),
+            ValueEdit::Remove => edit::undo_insert(&text, found.document, &path),
         }?;
     }
     Ok(text)

@@ -4,14 +4,14 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::{Change, Outcome, What};
+use super::{DocumentChanges, ValueChange, ValueEdit};
 use berth_base::edit::{Found, Step};
 use berth_base::meta::names::is_label_key;
 use berth_base::yaml::Node;
 
 /// The requested taints.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum TaintRequest {
     Add(Taint),
     /// Removes the taints with this key, and with this value and effect if given.
     Remove {
@@ -33,7 +33,7 @@ pub(crate) fn is_wish(word: &str) -> bool {
     word.contains(['=', ':']) || word.ends_with('-')
 }
 
-pub fn parse(word: &str) -> Result<Wish, String> {
+pub fn parse(word: &str) -> Result<TaintRequest, String> {
     let (rest, effect) = word.rsplit_once(':').map_or((word, None), |(rest, effect)| (rest, Some(effect)));
     let end = effect.unwrap_or(rest);
     let removed = end.strip_suffix('-');
@@ -52,26 +52,26 @@ pub fn parse(word: &str) -> Result<Wish, String> {
         [key, value.unwrap_or_default(), effect.unwrap_or_default()].map(str::to_owned);
     if removed.is_some() {
         let (value, effect) = (value.map(|_| value_text), effect.map(|_| effect_text));
-        return Ok(Wish::Remove { key, value, effect });
+        return Ok(TaintRequest::Remove { key, value, effect });
     }
     if effect_text.is_empty() {
         return Err(format!("`{word}` names no effect; write `{rest}:EFFECT`, or `{key}-` to remove it"));
     }
-    Ok(Wish::Add(Taint { key, value: value_text, effect: effect_text }))
+    Ok(TaintRequest::Add(Taint { key, value: value_text, effect: effect_text }))
 }
 
-impl Wish {
-    /// Returns the effect that a document's kind must support for the wish to apply.
+impl TaintRequest {
+    /// Returns the effect that a document's kind must support for the request to apply.
     pub fn effect(&self) -> Option<&str> {
         match self {
-            Wish::Add(taint) => Some(&taint.effect),
-            Wish::Remove { effect, .. } => effect.as_deref(),
+            TaintRequest::Add(taint) => Some(&taint.effect),
+            TaintRequest::Remove { effect, .. } => effect.as_deref(),
         }
     }
 }
 
 impl Taint {
-    /// Writes the wish as `key=value:Effect`.
+    /// Writes the request as `key=value:Effect`.
     pub fn show(&self) -> String {
         let Taint { key, value, effect } = self;
         if value.is_empty() { format!("{key}:{effect}") } else { format!("{key}={value}:{effect}") }
@@ -118,15 +118,17 @@ impl TaintList {
 /// Returns the changes, or the reason to refuse them. `since` dates new taints of kinds with a date.
 pub(crate) fn outcome(
     list: &TaintList,
-    wishes: &[Wish],
+    requests: &[TaintRequest],
     overwrite: bool,
     since: Option<&str>,
-) -> Result<Outcome, String> {
+) -> Result<DocumentChanges, String> {
     let mut changes = TaintChanges::of(list, since);
-    for wish in wishes {
-        match wish {
-            Wish::Add(taint) => changes.add(taint, overwrite)?,
-            Wish::Remove { key, value, effect } => changes.remove(key, value.as_deref(), effect.as_deref()),
+    for request in requests {
+        match request {
+            TaintRequest::Add(taint) => changes.add(taint, overwrite)?,
+            TaintRequest::Remove { key, value, effect } => {
+                changes.remove(key, value.as_deref(), effect.as_deref());
+            }
         }
     }
     Ok(changes.outcome())
@@ -136,18 +138,18 @@ pub(crate) fn outcome(
 struct TaintChanges<'a> {
     list: &'a TaintList,
     since: Option<&'a str>,
-    sets: Vec<Change>,
+    sets: Vec<ValueChange>,
     new: Vec<Json>,
     /// The indexes of the removed taints.
     gone: Vec<usize>,
-    said: Vec<String>,
+    descriptions: Vec<String>,
     notes: Vec<String>,
 }
 
 impl<'a> TaintChanges<'a> {
     fn of(list: &'a TaintList, since: Option<&'a str>) -> TaintChanges<'a> {
         let (sets, new, gone) = (Vec::new(), Vec::new(), Vec::new());
-        TaintChanges { list, since, sets, new, gone, said: Vec::new(), notes: Vec::new() }
+        TaintChanges { list, since, sets, new, gone, descriptions: Vec::new(), notes: Vec::new() }
     }
 
     fn add(&mut self, taint: &Taint, overwrite: bool) -> Result<(), String> {
@@ -155,7 +157,7 @@ impl<'a> TaintChanges<'a> {
         let same = self.indexes(|one| one.key == taint.key && one.effect == taint.effect);
         match same.as_slice() {
             [] => {
-                self.said.push(format!("taint {} added", taint.show()));
+                self.descriptions.push(format!("taint {} added", taint.show()));
                 self.new.push(taint.to_json(self.since));
             }
             all if all.iter().any(|index| taints[*index].value == taint.value) => {
@@ -166,15 +168,15 @@ impl<'a> TaintChanges<'a> {
                 return Err(format!("the taint `{there}` exists; use --overwrite to set `{wanted}`"));
             }
             [first, rest @ ..] => {
-                self.said.push(format!("taint {} (was {})", taint.show(), taints[*first].show()));
+                self.descriptions.push(format!("taint {} (was {})", taint.show(), taints[*first].show()));
                 let within = |key: &str| [item(*first), vec![Step::from(key)]].concat();
                 let what = match taint.value.as_str() {
-                    "" => What::Remove,
-                    value => What::Set(value.into()),
+                    "" => ValueEdit::Remove,
+                    value => ValueEdit::Set(value.into()),
                 };
-                self.sets.push(Change { path: within("value"), what });
-                let since = self.since.map(|since| What::Set(since.into()));
-                self.sets.extend(since.map(|what| Change { path: within("timeAdded"), what }));
+                self.sets.push(ValueChange { path: within("value"), what });
+                let since = self.since.map(|since| ValueEdit::Set(since.into()));
+                self.sets.extend(since.map(|what| ValueChange { path: within("timeAdded"), what }));
                 self.gone.extend(rest);
             }
         }
@@ -192,7 +194,8 @@ impl<'a> TaintChanges<'a> {
             self.notes.push(format!("there is no taint `{key}{}{}`", of('=', value), of(':', effect)));
         }
         let taints = &self.list.taints;
-        self.said.extend(found.iter().map(|index| format!("taint {} removed", taints[*index].show())));
+        self.descriptions
+            .extend(found.iter().map(|index| format!("taint {} removed", taints[*index].show())));
         self.gone.extend(found);
     }
 
@@ -202,19 +205,22 @@ impl<'a> TaintChanges<'a> {
     }
 
     /// Returns the changes in an order that keeps indexes valid: removals come last, from the end.
-    fn outcome(mut self) -> Outcome {
+    fn outcome(mut self) -> DocumentChanges {
         self.gone.sort_unstable_by(|a, b| b.cmp(a));
         self.gone.dedup();
         let mut changes = self.sets;
         if self.list.has_list {
             let from = self.list.taints.len();
-            let append = |(index, taint)| Change { path: item(from + index), what: What::Append(taint) };
+            let append =
+                |(index, taint)| ValueChange { path: item(from + index), what: ValueEdit::Append(taint) };
             changes.extend(self.new.into_iter().enumerate().map(append));
         } else if !self.new.is_empty() {
-            changes.push(Change { path: list_path(), what: What::Set(Json::Array(self.new)) });
+            changes.push(ValueChange { path: list_path(), what: ValueEdit::Set(Json::Array(self.new)) });
         }
-        changes.extend(self.gone.into_iter().map(|index| Change { path: item(index), what: What::Remove }));
-        Outcome { changes, said: self.said, notes: self.notes }
+        changes.extend(
+            self.gone.into_iter().map(|index| ValueChange { path: item(index), what: ValueEdit::Remove }),
+        );
+        DocumentChanges { changes, descriptions: self.descriptions, notes: self.notes }
     }
 }
 

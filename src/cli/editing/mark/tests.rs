@@ -22,15 +22,15 @@ fn found(text: &str) -> Found {
 
 fn label(text: &str, words: &[&str]) -> String {
     let found = found(text);
-    let wishes: Vec<_> = words.iter().map(|word| labels::parse(word).unwrap()).collect();
-    let outcome = labels::outcome(&labels::labels_of(&found), &wishes, true).unwrap();
+    let requests: Vec<_> = words.iter().map(|word| labels::parse(word).unwrap()).collect();
+    let outcome = labels::outcome(&labels::labels_of(&found), &requests, true).unwrap();
     apply(text, &found, &outcome.changes).unwrap()
 }
 
 fn taint(text: &str, words: &[&str]) -> String {
     let found = found(text);
-    let wishes: Vec<_> = words.iter().map(|word| taints::parse(word).unwrap()).collect();
-    let outcome = taints::outcome(&TaintList::of(&found), &wishes, true, Some(SINCE)).unwrap();
+    let requests: Vec<_> = words.iter().map(|word| taints::parse(word).unwrap()).collect();
+    let outcome = taints::outcome(&TaintList::of(&found), &requests, true, Some(SINCE)).unwrap();
     apply(text, &found, &outcome.changes).unwrap()
 }
 
@@ -39,9 +39,9 @@ fn words_are_read_as_kubectl_reads_them() {
     let taint = |word| taints::parse(word).unwrap();
     let add = |key: &str, value: &str, effect: &str| {
         let [key, value, effect] = [key, value, effect].map(str::to_owned);
-        taints::Wish::Add(taints::Taint { key, value, effect })
+        taints::TaintRequest::Add(taints::Taint { key, value, effect })
     };
-    let remove = |key: &str, value: Option<&str>, effect: Option<&str>| taints::Wish::Remove {
+    let remove = |key: &str, value: Option<&str>, effect: Option<&str>| taints::TaintRequest::Remove {
         key: key.to_owned(),
         value: value.map(str::to_owned),
         effect: effect.map(str::to_owned),
@@ -55,7 +55,7 @@ fn words_are_read_as_kubectl_reads_them() {
     for bad in ["gpu=broken", "=x:NoSelect", ":NoSelect", "-", "a b:NoSelect"] {
         assert!(taints::parse(bad).is_err(), "{bad}");
     }
-    assert_eq!(labels::parse("env=").unwrap(), labels::Wish::Set("env".into(), String::new()));
+    assert_eq!(labels::parse("env=").unwrap(), labels::LabelRequest::Set("env".into(), String::new()));
     for bad in ["=x", "env=a b", "-", "a/b/c=x", "env=x-"] {
         assert!(labels::parse(bad).is_err(), "{bad}");
     }
@@ -86,14 +86,14 @@ fn a_new_taint_says_since_when_and_an_old_one_keeps_its_moment() {
 fn a_taint_or_label_with_another_value_takes_a_word_more() {
     let found = found(FILES[0]);
     let list = TaintList::of(&found);
-    let wish = [taints::parse("gpu=mended:NoSelect").unwrap()];
-    let refused = taints::outcome(&list, &wish, false, None).unwrap_err();
+    let request = [taints::parse("gpu=mended:NoSelect").unwrap()];
+    let refused = taints::outcome(&list, &request, false, None).unwrap_err();
     assert_eq!(
         refused,
         "the taint `gpu=broken:NoSelect` exists; use --overwrite to set `gpu=mended:NoSelect`"
     );
-    let wish = [labels::parse("env=test").unwrap()];
-    let refused = labels::outcome(&labels::labels_of(&found), &wish, false).unwrap_err();
+    let request = [labels::parse("env=test").unwrap()];
+    let refused = labels::outcome(&labels::labels_of(&found), &request, false).unwrap_err();
     assert_eq!(refused, "the label `env` is `prod`; use --overwrite to set `test`");
 }
 

@@ -261,7 +261,7 @@ pub fn start_logs(args: &LogArgs, verbose: u8, ui: &Ui) -> Logging {
     let err = ui.streams().err.clone();
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(move || Lines(err.clone()))
+        .with_writer(move || LogLines(err.clone()))
         .with_ansi(ui.colours() && terminal);
     let lines: Box<dyn tracing::Subscriber + Send + Sync> =
         if json { Box::new(builder.json().flatten_event(true).finish()) } else { Box::new(builder.finish()) };
@@ -281,9 +281,9 @@ pub fn start_logs(args: &LogArgs, verbose: u8, ui: &Ui) -> Logging {
 pub struct Logging(#[expect(dead_code, reason = "it is dropped")] Option<tracing::subscriber::DefaultGuard>);
 
 /// The standard error of the command.
-struct Lines(Stream);
+struct LogLines(Stream);
 
-impl Write for Lines {
+impl Write for LogLines {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
     }

@@ -4,11 +4,11 @@
 //! The settings, the type configs and the clusters are read first: they define the Federated types, and the scope of
 //! the control plane.
 //!
-//! - [`tidy`]: converts each kind for its file, and removes the replica scheduler's fields from Federated objects.
+//! - [`conversion`]: converts each kind for its file, and removes the replica scheduler's fields from Federated objects.
 
+mod conversion;
 #[cfg(test)]
 mod tests;
-mod tidy;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +17,9 @@ use serde_json::Value as Json;
 use super::{Gathered, Importer, Options, Placed, Standing, key_of, objects, some_of, take};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_member::live::{Host, LiveError, Query, Resource};
-use tidy::REPLICAS;
+use conversion::REPLICAS;
 
-pub(super) use tidy::namespace as plain_namespace;
+pub(super) use conversion::namespace as plain_namespace;
 
 pub(crate) const IMPORTER: Importer = Importer {
     name: "kubefed",
@@ -30,7 +30,7 @@ pub(crate) const IMPORTER: Importer = Importer {
     examples: "Example:\n  berth import kubefed --context host --out fleet\n  berth import kubefed --kubeconfig host.yaml --out fleet --repo fleet --no-secrets",
     namespace: Some(USUAL_NAMESPACE),
     gather,
-    settle: tidy::settle,
+    settle: conversion::settle,
 };
 
 /// The default namespace of KubeFed's own objects.
@@ -100,7 +100,7 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
     if within.is_none() {
         take_namespaces(host, options, &mut gathered)?;
     }
-    tidy::report(&mut gathered);
+    conversion::report(&mut gathered);
     Ok(gathered)
 }
 
@@ -234,7 +234,7 @@ fn take_federated(gathered: &mut Gathered, federated: &Federated, object: Json, 
             .warn(message, Some("the copies in members stay unchanged, and berth does not manage them"));
     }
     let placed = placed(&object);
-    if take(gathered, object, tidy::federated) {
+    if take(gathered, object, conversion::federated) {
         gathered.placed.insert(key, placed);
         gathered.secrets += usize::from(secret);
     }
@@ -242,12 +242,12 @@ fn take_federated(gathered: &mut Gathered, federated: &Federated, object: Json, 
 
 fn take_cluster(gathered: &mut Gathered, cluster: Json) {
     let name = text(&cluster, "/metadata/name").to_owned();
-    if !objects::is_deleting(&cluster) && !tidy::is_ready(&cluster) {
+    if !objects::is_deleting(&cluster) && !conversion::is_ready(&cluster) {
         let message = format!("cluster `{name}` is not ready on the host, and its file carries that status");
         let hint = "remove `status` from the file, or wait for the member's first status, which replaces it";
         gathered.warn(message, Some(hint));
     }
-    take(gathered, cluster, tidy::cluster);
+    take(gathered, cluster, conversion::cluster);
 }
 
 /// Takes the plain Namespaces that contain imported objects. berth makes members' namespaces from
@@ -267,7 +267,7 @@ fn take_namespaces(host: &dyn Host, options: &Options, gathered: &mut Gathered) 
         Some(Ok(objects)) => {
             let is_needed = |object: &Json| needed.contains(text(object, "/metadata/name"));
             for object in objects.into_iter().filter(is_needed) {
-                take(gathered, object, tidy::namespace);
+                take(gathered, object, conversion::namespace);
             }
         }
         Some(Err(error)) if error.is_final() => return Err(error),

@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
-use super::{IMPORTER, plural_of, tidy};
+use super::{IMPORTER, conversion, plural_of};
 use crate::import::{Gathered, Options, objects};
 use berth_base::model::Key;
 use berth_base::source::{SourceFile, SourceTree};
@@ -126,7 +126,7 @@ fn settled(host: &Fake) -> Json {
     let files = objects::files(&gathered.objects);
     let files = files.iter().map(|(path, text)| SourceFile::new(path.as_str(), text.as_bytes()));
     let tree = SourceTree { files: files.collect(), ..SourceTree::default() };
-    tidy::settle(&mut gathered, &load::load(&tree, History::None).fleet);
+    conversion::settle(&mut gathered, &load::load(&tree, History::None).fleet);
     gathered.objects[&Key::new("types.kubefed.io", "FederatedDeployment", "shop", "web")]["spec"].clone()
 }
 
@@ -216,7 +216,7 @@ fn an_object_that_is_being_deleted_is_left_out_by_name() {
 fn a_cluster_keeps_of_its_status_only_what_counts() {
     let tidied = |status: Json| {
         let mut object = cluster("a", status);
-        tidy::cluster(&mut object);
+        conversion::cluster(&mut object);
         object.get("status").cloned()
     };
     assert_eq!(tidied(ready()), None);
@@ -237,7 +237,7 @@ fn addresses_of_a_cluster_are_written_without_credentials() {
     let mut object = cluster("a", ready());
     object["spec"]["apiEndpoint"] = json!("https://bob:hunter2@a.example.com:6443/");
     object["spec"]["proxyURL"] = json!("http://bob:hunter2@proxy:3128");
-    tidy::cluster(&mut object);
+    conversion::cluster(&mut object);
     assert_eq!(object["spec"]["apiEndpoint"], "https://a.example.com:6443");
     assert_eq!(object["spec"]["proxyURL"], "http://proxy:3128");
 }
@@ -247,7 +247,7 @@ fn a_missing_value_is_spelt_out_as_null() {
     let mut object = json!({"metadata": {"name": "x"}, "spec": {"overrides": [{"clusterName": "a", "clusterOverrides": [
         {"path": "/data/x"}, {"op": "remove", "path": "/data/y"},
     ]}]}});
-    tidy::federated(&mut object);
+    conversion::federated(&mut object);
     let operations = &object["spec"]["overrides"][0]["clusterOverrides"];
     assert_eq!(operations, &json!([{"path": "/data/x", "value": null}, {"op": "remove", "path": "/data/y"}]));
 }

@@ -2,18 +2,18 @@
 //! clusters of each placement, from its bindings and its status. Each kind of object is converted for its file, with the
 //! same meaning for berth as for the hub.
 //!
-//! - [`wanted`]: queries for the objects that placements select.
+//! - [`selected_objects`]: queries for the objects that placements select.
 
+mod selected_objects;
 #[cfg(test)]
 mod tests;
-mod wanted;
 
 use serde_json::{Map, Value as Json};
 
 use super::{Gathered, Importer, Options, Placed, Standing, key_of, kubefed, objects, some_of, take};
 use berth_base::model::{Fleet, Key};
 use berth_member::live::{Host, LiveError, Query, Resource};
-use wanted::Wanted;
+use selected_objects::Wanted;
 
 pub(crate) const IMPORTER: Importer = Importer {
     name: "kubefleet",
@@ -165,9 +165,9 @@ fn take_selected(
     }
     let answers = ask(host, &wanted.queries, gathered)?;
     let objects: Vec<Json> = answers.into_iter().flatten().filter(|one| wanted.holds(one)).collect();
-    let services = wanted::services(&objects);
+    let services = selected_objects::services(&objects);
     let mut left_out = 0;
-    for object in objects.into_iter().filter(|object| wanted::travels(object, &services)) {
+    for object in objects.into_iter().filter(|object| selected_objects::travels(object, &services)) {
         let is_secret = object["kind"] == "Secret" && object["apiVersion"] == "v1";
         if is_secret && !options.secrets {
             left_out += 1;

@@ -1,14 +1,14 @@
 //! Imports an Open Cluster Management hub: its objects, ready to commit, and the present clusters of each placement:
 //! from PlacementDecisions, and those of a ManifestWorkReplicaSet from its ManifestWorks, with the state of each work.
 //!
-//! - [`tidy`]: converts each object for its file, and distinguishes the ManifestWorks that people wrote from those that a
-//!   hub made.
+//! - [`conversion`]: converts each object for its file, and distinguishes the ManifestWorks that people wrote from those
+//!   that a hub made.
 //!
 //! Secrets are never read, nor are the objects with which a cluster joined.
 
+mod conversion;
 #[cfg(test)]
 mod tests;
-mod tidy;
 
 use std::collections::BTreeSet;
 
@@ -58,13 +58,13 @@ fn gather(host: &dyn Host, options: &Options) -> Result<Gathered, LiveError> {
     let conditions = placements.iter().any(|one| one["spec"].to_string().contains("conditions"));
     for cluster in clusters {
         warn_of_cluster(&mut gathered, &cluster);
-        take(&mut gathered, tidy::cluster(cluster, conditions), tidy::cleaned);
+        take(&mut gathered, conversion::cluster(cluster, conditions), conversion::cleaned);
     }
-    for set in sets.into_iter().filter(|set| !tidy::is_kept_by_the_hub(set)) {
-        take(&mut gathered, set, tidy::set);
+    for set in sets.into_iter().filter(|set| !conversion::is_kept_by_the_hub(set)) {
+        take(&mut gathered, set, conversion::set);
     }
     bindings.into_iter().for_each(|binding| _ = take(&mut gathered, binding, objects::object));
-    scores.into_iter().for_each(|score| _ = take(&mut gathered, score, tidy::score));
+    scores.into_iter().for_each(|score| _ = take(&mut gathered, score, conversion::score));
     for placement in placements {
         take_placed(&mut gathered, placement, objects::object);
     }
@@ -112,7 +112,7 @@ fn warn_of_cluster(gathered: &mut Gathered, cluster: &Json) {
         let message = format!("cluster `{name}` was never accepted on the hub, but placements still pick it");
         gathered.warn(message, Some("to keep work off it, taint it"));
     }
-    let kept = tidy::taints_of_the_hub(cluster);
+    let kept = conversion::taints_of_the_hub(cluster);
     if !kept.is_empty() {
         let message = format!(
             "cluster `{name}` has the hub's taint `{}`, which stays in its file until somebody removes it",
@@ -121,7 +121,7 @@ fn warn_of_cluster(gathered: &mut Gathered, cluster: &Json) {
         let hint = format!("remove it once the cluster is back: `berth taint {name} {}-`", kept[0]);
         gathered.warn(message, Some(&hint));
     }
-    if tidy::has_undated_taints(cluster) {
+    if conversion::has_undated_taints(cluster) {
         let message = format!(
             "a taint of cluster `{name}` has no timeAdded; its file has the cluster's creation time instead"
         );
@@ -143,8 +143,9 @@ fn take_works(replica_sets: Vec<Json>, works: Vec<Json>, options: &Options, gath
     for mut set in replica_sets {
         // The hub's works still contain the Secrets.
         let template = set["spec"]["manifestWorkTemplate"].clone();
-        left_out += tidy::settle_secrets(&mut set, "/spec/manifestWorkTemplate/workload", options, gathered);
-        if !tidy::has_manifests(&set, "/spec/manifestWorkTemplate/workload") {
+        left_out +=
+            conversion::settle_secrets(&mut set, "/spec/manifestWorkTemplate/workload", options, gathered);
+        if !conversion::has_manifests(&set, "/spec/manifestWorkTemplate/workload") {
             continue;
         }
         if let Some(key) = take_placed(gathered, set, objects::object) {
@@ -154,13 +155,13 @@ fn take_works(replica_sets: Vec<Json>, works: Vec<Json>, options: &Options, gath
     let (mut made, mut bootstrap): (BTreeSet<String>, BTreeSet<String>) = Default::default();
     for mut work in works {
         let name = key_of(&work).map(|key| key.to_string()).unwrap_or_default();
-        match tidy::origin(&work) {
-            tidy::Origin::ReplicaSet(key) => place_work(gathered, &key, &work, &templates),
-            tidy::Origin::Hub => _ = made.insert(name),
-            tidy::Origin::Joining => _ = bootstrap.insert(name),
-            tidy::Origin::People => {
-                left_out += tidy::settle_secrets(&mut work, "/spec/workload", options, gathered);
-                if tidy::has_manifests(&work, "/spec/workload") {
+        match conversion::origin(&work) {
+            conversion::Origin::ReplicaSet(key) => place_work(gathered, &key, &work, &templates),
+            conversion::Origin::Hub => _ = made.insert(name),
+            conversion::Origin::Joining => _ = bootstrap.insert(name),
+            conversion::Origin::People => {
+                left_out += conversion::settle_secrets(&mut work, "/spec/workload", options, gathered);
+                if conversion::has_manifests(&work, "/spec/workload") {
                     let standing = standing(&work);
                     let cluster = work["metadata"]["namespace"].as_str().unwrap_or_default().to_owned();
                     if let Some(key) = take_placed(gathered, work, objects::object) {

@@ -136,7 +136,7 @@ struct SectionForm<'a> {
     how: Option<How>,
     causes: &'a BTreeSet<usize>,
     consequences: Vec<ConsequenceForm<'a>>,
-    replicas: Vec<ReplicasForm<'a>>,
+    replicas: Vec<ReplicaMoveForm<'a>>,
     risks: Vec<RiskForm<'a>>,
 }
 
@@ -146,7 +146,7 @@ impl<'a> SectionForm<'a> {
             how: section.how,
             causes: &section.inputs,
             consequences: section.consequences.iter().map(ConsequenceForm::of).collect(),
-            replicas: section.replicas.iter().map(ReplicasForm::of).collect(),
+            replicas: section.replicas.iter().map(ReplicaMoveForm::of).collect(),
             risks: section.risks.iter().map(RiskForm::of).collect(),
         }
     }
@@ -215,7 +215,7 @@ impl<'a> ObjectForm<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct ReplicasForm<'a> {
+struct ReplicaMoveForm<'a> {
     #[serde(flatten)]
     key: KeyForm<'a>,
     held: bool,
@@ -231,15 +231,15 @@ struct ClusterReplicas<'a> {
     after: Option<i64>,
 }
 
-impl<'a> ReplicasForm<'a> {
-    fn of(moved: &'a ReplicaMove) -> ReplicasForm<'a> {
+impl<'a> ReplicaMoveForm<'a> {
+    fn of(moved: &'a ReplicaMove) -> ReplicaMoveForm<'a> {
         let clusters = moved.clusters.iter();
         let clusters = clusters.map(|(cluster, before, after)| ClusterReplicas {
             cluster,
             before: *before,
             after: *after,
         });
-        ReplicasForm {
+        ReplicaMoveForm {
             key: KeyForm::of(&moved.key),
             held: moved.is_held,
             before: moved.before,

@@ -10,7 +10,7 @@ use berth_base::text::{counted, some_of};
 use berth_engine::causes::How;
 use berth_engine::consequences::field_changes::{FieldChange, HIDDEN};
 use berth_engine::consequences::folded::{
-    Cause, ClusterWords, Consequence, FoldedPlan, Move, ObjectDetail, ReplicaMove, Section,
+    ClusterWords, Consequence, FoldedCause, FoldedPlan, Move, ObjectDetail, ReplicaMove, Section,
 };
 use berth_engine::consequences::risks::Risk;
 use berth_engine::gate::{Deadline, Held, Why};
@@ -276,7 +276,7 @@ fn shown_of(all: usize, most: usize) -> usize {
 }
 
 /// Writes a line for each cause, and one for further causes.
-fn causes(causes: &[Cause]) -> Vec<String> {
+fn causes(causes: &[FoldedCause]) -> Vec<String> {
     let shown = shown_of(causes.len(), NAMES);
     let told = causes.iter().take(shown).map(|cause| harmless_line(&heading(cause)).into_owned());
     let left = causes.len().saturating_sub(shown);
@@ -285,7 +285,7 @@ fn causes(causes: &[Cause]) -> Vec<String> {
 }
 
 /// Describes a cause, as `clusters/oslo.yaml:7:10: label env: prod → prd`.
-fn heading(cause: &Cause) -> String {
+fn heading(cause: &FoldedCause) -> String {
     let words = &cause.words;
     match cause.places.as_slice() {
         [] if cause.changes == 1 => words.clone(),

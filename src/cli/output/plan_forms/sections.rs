@@ -360,14 +360,14 @@ impl<'c> Edits<'c> {
 pub(super) fn rollout_parts(rollouts: &[Rollout]) -> Vec<(&'static str, Vec<Line>)> {
     let lines = |begins: bool| {
         let some = rollouts.iter().filter(|rollout| rollout.release.is_some() == begins);
-        some.map(told).collect::<Vec<_>>()
+        some.map(rollout_line).collect::<Vec<_>>()
     };
     let mut parts = vec![(BEGUN, lines(true)), (CONCERNED, lines(false))];
     parts.retain(|(_, lines)| !lines.is_empty());
     parts
 }
 
-fn told(rollout: &Rollout) -> Line {
+fn rollout_line(rollout: &Rollout) -> Line {
     let outlook = &rollout.outlook;
     let is_odd = outlook.held.is_some() || !outlook.empty.is_empty();
     let sign = if is_odd { Sign::Attention } else { Sign::More };

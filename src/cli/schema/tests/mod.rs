@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Value as Json, json};
 
-use super::fields::{self, Field};
+use super::field_discovery::{self, Field};
 use super::{Kind, json_schema, kinds};
 use archive::{Archive, archives};
 use berth_base::diag::Diagnostics;
@@ -55,7 +55,7 @@ static JUDGES: LazyLock<Vec<Judge>> = LazyLock::new(|| {
 
 impl Judge {
     fn of(kind: Kind) -> Judge {
-        let fields = fields::fields(&kind);
+        let fields = field_discovery::fields(&kind);
         Judge { schema: json_schema::of_kind(&kind.kind, &fields), fields, kind }
     }
 
@@ -182,8 +182,9 @@ fn every_field_has_a_description_and_every_description_a_field() {
     for Judge { kind, fields, .. } in JUDGES.iter() {
         fields.walk("", &mut |path, _| {
             // Few fields of a status are read, and users do not write them.
-            let is_named =
-                !path.ends_with("[]") && !path.ends_with(fields::ANY) && !path.starts_with("status.");
+            let is_named = !path.ends_with("[]")
+                && !path.ends_with(field_discovery::ANY)
+                && !path.starts_with("status.");
             match json_schema::line(&lines, kind.kind.kind, path) {
                 Some(line) => drop(used.insert(std::ptr::from_ref(line))),
                 None if is_named => bare.push(format!("{} {path}", kind.kind.kind)),

@@ -37,7 +37,7 @@ pub(super) fn documents(files: &[(&str, &str)]) -> Vec<Document> {
 }
 
 /// Judges files by the rules and facts of earlier files.
-pub(super) fn judge(before: &[(&str, &str)], now: &[(&str, &str)]) -> Judged {
+pub(super) fn judge(before: &[(&str, &str)], now: &[(&str, &str)]) -> DocumentVerdicts {
     let (before, now) = (documents(before), documents(now));
     let world = World {
         rules: rules(before.iter(), false, DIALECTS),
@@ -47,11 +47,11 @@ pub(super) fn judge(before: &[(&str, &str)], now: &[(&str, &str)]) -> Judged {
     world.judge(&now.iter().collect::<Vec<_>>())
 }
 
-pub(super) fn told(judged: &Judged) -> Vec<String> {
+pub(super) fn told(judged: &DocumentVerdicts) -> Vec<String> {
     judged.found.iter().map(|one| format!("{}: {}", one.at.as_ref().expect("a place"), one.message)).collect()
 }
 
-fn hints(judged: &Judged) -> Vec<&str> {
+fn hints(judged: &DocumentVerdicts) -> Vec<&str> {
     judged.found.iter().filter_map(|one: &Diagnostic| one.hint.as_deref()).collect()
 }
 

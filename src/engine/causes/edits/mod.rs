@@ -21,7 +21,7 @@ pub struct Edits {
     pub inputs: Vec<InputChange>,
     /// The numbers of the inputs, by document or file.
     pub documents: Vec<Vec<usize>>,
-    pub(in crate::causes) files: BTreeMap<Arc<str>, ChangedFile>,
+    pub(in crate::causes) files: BTreeMap<Arc<str>, EditedFile>,
     pub(in crate::causes) changed: Vec<ChangedDocument>,
     /// The files that each input affects.
     pub(in crate::causes) concerned: Vec<BTreeSet<Arc<str>>>,
@@ -32,7 +32,7 @@ pub struct Edits {
 
 /// A file that differs between the trees.
 #[derive(Debug)]
-pub(in crate::causes) struct ChangedFile {
+pub(in crate::causes) struct EditedFile {
     pub before: Option<SourceFile>,
     pub after: Option<SourceFile>,
     /// The source's findings in place of the file: a link, or an oversized file.
@@ -116,7 +116,7 @@ impl Edits {
         self.inputs.len() - 1
     }
 
-    fn of_file(&mut self, path: &Arc<str>, file: &ChangedFile, is_readable: [bool; 2]) -> usize {
+    fn of_file(&mut self, path: &Arc<str>, file: &EditedFile, is_readable: [bool; 2]) -> usize {
         let words = match (is_readable, &file.before, &file.after) {
             (_, _, None) if file.found[1].is_empty() => "unreadable file removed",
             ([_, true], None, _) => "file added",
@@ -186,7 +186,7 @@ impl Edits {
 }
 
 /// Returns the files that differ between two trees.
-fn changed_files(before: &SourceTree, after: &SourceTree) -> BTreeMap<Arc<str>, ChangedFile> {
+fn changed_files(before: &SourceTree, after: &SourceTree) -> BTreeMap<Arc<str>, EditedFile> {
     let mut found: BTreeMap<&Arc<str>, [Vec<Diagnostic>; 2]> = BTreeMap::new();
     for (side, tree) in [before, after].into_iter().enumerate() {
         for one in tree.found.iter() {
@@ -201,7 +201,7 @@ fn changed_files(before: &SourceTree, after: &SourceTree) -> BTreeMap<Arc<str>, 
     let changed = |path: &Arc<str>| {
         let [before, after] = [before, after].map(|tree| tree.files.get(path).cloned());
         let found = found.get(path).cloned().unwrap_or_default();
-        (path.clone(), ChangedFile { before, after, found, whole: None, pieces: Vec::new() })
+        (path.clone(), EditedFile { before, after, found, whole: None, pieces: Vec::new() })
     };
     paths.into_iter().map(changed).collect()
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use super::cluster_table::{Row, Table};
 use super::filter::Checked;
-use super::own_policy::Case;
+use super::own_policy::DecisionCase;
 use berth_base::diag::{Diagnostic, Diagnostics, did_you_mean};
 use berth_base::model::placement::{Division, Filter, Placement, Policy, Rule, Source};
 use berth_base::model::{Cluster, Decision};
@@ -42,7 +42,7 @@ impl Portions<'_> {
     }
 }
 
-pub(super) fn divide<'a>(case: &Case<'a>) -> Divided<'a> {
+pub(super) fn divide<'a>(case: &DecisionCase<'a>) -> Divided<'a> {
     let Some(division) = case.policy.division.as_deref() else { return Divided::Not };
     let rows = taking_part(case.table, division, case.candidates);
     let earlier = current(case.previous);
@@ -93,7 +93,7 @@ const CLUSTERS_NAMED: usize = 3;
 
 /// Warns of unknown names, lost replicas and excess ones in a division. `fresh` marks a new decision.
 pub(super) fn warn(
-    case: &Case<'_>,
+    case: &DecisionCase<'_>,
     placement: &Placement,
     decision: &Decision,
     fresh: bool,
@@ -127,7 +127,7 @@ pub(super) fn warn(
 
 /// A finished division, and its clusters.
 struct DivisionOutcome<'a> {
-    case: &'a Case<'a>,
+    case: &'a DecisionCase<'a>,
     division: &'a Division,
     placement: &'a Placement,
     decision: &'a Decision,
@@ -135,14 +135,14 @@ struct DivisionOutcome<'a> {
 }
 
 /// A message, and its hint.
-type Fault = (String, String);
+type DivisionFault = (String, String);
 
 impl<'a> DivisionOutcome<'a> {
     fn names(&self) -> impl Iterator<Item = &'a str> {
         self.rows.iter().map(|row| self.case.table.name(*row))
     }
 
-    fn nobody_takes_part(&self) -> Fault {
+    fn nobody_takes_part(&self) -> DivisionFault {
         let DivisionOutcome { case, division, decision, .. } = self;
         let outcome = if decision.picks.iter().any(|pick| pick.replicas.is_some()) {
             "the previous division stays"
@@ -156,7 +156,7 @@ impl<'a> DivisionOutcome<'a> {
         (message, format!("a cluster takes part if it meets all of: {rule}"))
     }
 
-    fn clusters_without_entry(&self) -> Option<Fault> {
+    fn clusters_without_entry(&self) -> Option<DivisionFault> {
         let DivisionOutcome { division, placement, decision, .. } = self;
         let has_none = |name: &&str| division.others.is_none() && !division.shares.contains_key(*name);
         let idle: Vec<&str> = self.names().filter(has_none).filter(|name| decision.has(name)).collect();
@@ -170,7 +170,7 @@ impl<'a> DivisionOutcome<'a> {
         (!idle.is_empty()).then(|| (message, hint.to_owned()))
     }
 
-    fn too_many_run(&self, fresh: bool) -> Option<Fault> {
+    fn too_many_run(&self, fresh: bool) -> Option<DivisionFault> {
         let Division { by, total, rebalance, .. } = self.division;
         let running = current(self.case.previous);
         let running = self.names().filter_map(|name| running.get(name));
@@ -183,7 +183,7 @@ impl<'a> DivisionOutcome<'a> {
         is_too_many.then(|| (message, "set `rebalance: true` to reduce all of them by weight".to_owned()))
     }
 
-    fn wrong_sum(&self) -> Option<Fault> {
+    fn wrong_sum(&self) -> Option<DivisionFault> {
         let DivisionOutcome { division: Division { by, total, .. }, placement, decision, .. } = self;
         let total = i64::from(*total);
         let placed = decision.picks.iter().filter_map(|pick| pick.replicas).fold(0, i64::saturating_add);

@@ -3,7 +3,7 @@
 
 use super::{Check, Code};
 use crate::decide::cluster_table::{Row, Table};
-use berth_base::model::cluster::Standing;
+use berth_base::model::cluster::Readiness;
 use berth_base::model::placement::{AgentLimits, Toleration};
 use berth_base::model::{Cluster, Effect, Taint, Timestamp};
 
@@ -45,7 +45,7 @@ pub(in crate::decide) fn is_ready(cluster: &Cluster) -> bool {
     if cluster.silence.is_some() {
         return false;
     }
-    let Standing::Reported(report) = &cluster.standing else { return true };
+    let Readiness::Reported(report) = &cluster.standing else { return true };
     let agent_is_well = report
         .agent
         .as_ref()
@@ -82,7 +82,7 @@ pub(in crate::decide) fn eligibility(
     if cluster.silence.is_some() {
         return (Some(7), None);
     }
-    let Standing::Reported(report) = &cluster.standing else { return (None, None) };
+    let Readiness::Reported(report) = &cluster.standing else { return (None, None) };
     let Some(agent) = &report.agent else { return ((report.ready == Some(false)).then_some(6), None) };
     let Some(heartbeat) = agent.heartbeat else { return (Some(2), None) };
     let heard_until = after(heartbeat, limits.heartbeat_seconds);
@@ -138,7 +138,7 @@ impl Check for Eligible<'_> {
         if let Some(silence) = cluster.silence {
             return format!("{summary} since {}", silence.since);
         }
-        let Standing::Reported(report) = &cluster.standing else { return summary };
+        let Readiness::Reported(report) = &cluster.standing else { return summary };
         let since = report.agent.as_ref().and_then(|agent| match code {
             3 => agent.heartbeat,
             5 => agent.healthy.and_then(|(_, since)| since),

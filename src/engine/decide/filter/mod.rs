@@ -4,14 +4,14 @@
 //! afterwards: coarse for a summary, precise for one cluster.
 
 mod eligibility;
-mod labels;
-mod names;
+mod membership;
+mod selectors;
 
 use super::cluster_table::{Row, Table};
 use berth_base::model::placement::{Filter, Rule};
 
 pub(super) use eligibility::{eligibility, expiry, flip, is_ready, may_expire, untolerated};
-pub(super) use labels::{Needs, TermNeeds};
+pub(super) use selectors::{Needs, TermNeeds};
 
 /// The number of a refusal's reason, in the check's own numbering.
 pub(super) type Code = u32;
@@ -39,19 +39,21 @@ impl<'a> Checked<'a> {
     /// `is_current` marks the placement's current clusters by row; empty without any.
     pub(super) fn new(table: &'a Table<'a>, filter: &'a Filter, is_current: &'a [bool]) -> Checked<'a> {
         let check: Box<dyn Check + 'a> = match &filter.rule {
-            Rule::Nowhere(why) => Box::new(names::Nowhere(why)),
-            Rule::Named(wanted) => Box::new(names::Named::new(table, wanted, filter.by.as_ref())),
-            Rule::Labels(selector) => Box::new(labels::Labels::new(table, selector)),
-            Rule::AnyOf(terms) => Box::new(labels::AnyOf::new(table, terms)),
-            Rule::InSets(sets) => Box::new(names::InSets::new(table, sets)),
+            Rule::Nowhere(why) => Box::new(membership::Nowhere(why)),
+            Rule::Named(wanted) => {
+                Box::new(membership::NamedClusters::new(table, wanted, filter.by.as_ref()))
+            }
+            Rule::Labels(selector) => Box::new(selectors::Labels::new(table, selector)),
+            Rule::AnyOf(terms) => Box::new(selectors::AnyOf::new(table, terms)),
+            Rule::InSets(sets) => Box::new(membership::InSets::new(table, sets)),
             Rule::NotLeaving => Box::new(eligibility::NotLeaving(table)),
             Rule::Eligible(limits) => Box::new(eligibility::Eligible { table, limits: *limits }),
             Rule::Tolerates(tolerations) => {
                 Box::new(eligibility::Tolerates { table, tolerations, is_current })
             }
-            Rule::HoldsNamespace(namespace) => Box::new(names::HoldsNamespace { table, namespace }),
+            Rule::HoldsNamespace(namespace) => Box::new(membership::HoldsNamespace { table, namespace }),
             Rule::Ready => Box::new(eligibility::Ready(table)),
-            Rule::Reachable(reach) => Box::new(names::Reachable::new(table, reach, is_current)),
+            Rule::Reachable(reach) => Box::new(membership::Reachable::new(table, reach, is_current)),
         };
         Checked { filter, check }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::setup::*;
 use crate::decide::{Decided, decide};
 use berth_base::diag::Pos;
-use berth_base::model::cluster::{Report, Standing};
+use berth_base::model::cluster::{Readiness, Report};
 use berth_base::model::cluster::{WorkloadName, WorkloadReport};
 use berth_base::model::placement::{Division, Filter, Policy, Rule, Share};
 use berth_base::model::{ClusterStatus, Fleet, Key, Map, Shared};
@@ -80,7 +80,7 @@ fn a_cluster_that_is_lost_in_doubt_keeps_its_replicas_and_nobody_is_given_them()
 fn where_nobody_takes_part_the_placement_stands_as_it_is_written() {
     let mut fleet = world(8);
     for cluster in fleet.clusters.values_mut() {
-        cluster.standing = Standing::Reported(Report { ready: Some(false), ..Report::default() });
+        cluster.standing = Readiness::Reported(Report { ready: Some(false), ..Report::default() });
     }
     let first = run(&fleet, &Map::new());
     assert!(numbers(&first).is_empty());

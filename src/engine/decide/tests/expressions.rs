@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use super::setup::*;
 use crate::decide::{decide, explain};
 use berth_base::model::placement::Rule;
-use berth_base::model::{Cluster, ClusterStatus, Expression, Fleet, Map, Term, View};
+use berth_base::model::{Cluster, ClusterStatus, ClusterView, Expression, Fleet, Map, Term};
 
 fn shown(cluster: &Cluster) -> Json {
     json!({"name": cluster.name, "labels": cluster.labels, "claims": cluster.claims})
@@ -18,7 +18,7 @@ fn best(cluster: &Cluster, resource: &str) -> Option<Json> {
     cluster.scores.iter().filter_map(of).max().map(Json::from)
 }
 
-const VIEW: View = View { name: "it", shown, methods: &[("best", best)] };
+const VIEW: ClusterView = ClusterView { name: "it", shown, methods: &[("best", best)] };
 
 fn wants(texts: &[&str]) -> Rule {
     let expressions = texts.iter().map(|text| Expression { text: (*text).to_owned(), view: VIEW }).collect();

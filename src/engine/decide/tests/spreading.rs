@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 
 use super::setup::*;
-use berth_base::model::cluster::{Report, Standing};
+use berth_base::model::cluster::{Readiness, Report};
 use berth_base::model::placement::{
     AS_WRITTEN, EvenConstraint, Policy, Preference, Ranking, Retention, Rule, ScoreRule, Scorer, Selection,
     SpreadConstraint,
@@ -31,11 +31,11 @@ fn clusters() -> impl Strategy<Value = Vec<Cluster>> {
 }
 
 fn make_unfit(cluster: &mut Cluster) {
-    cluster.standing = Standing::Reported(Report { ready: Some(false), ..Report::default() });
+    cluster.standing = Readiness::Reported(Report { ready: Some(false), ..Report::default() });
 }
 
 fn is_fit(cluster: &Cluster) -> bool {
-    cluster.standing == Standing::Assumed
+    cluster.standing == Readiness::Assumed
 }
 
 fn constraints() -> impl Strategy<Value = Vec<SpreadConstraint>> {

@@ -16,7 +16,7 @@ use super::{
 };
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::meta;
-use berth_base::model::cluster::{Report, Standing};
+use berth_base::model::cluster::{Readiness, Report};
 use berth_base::model::{Cluster, Key, Shared};
 use berth_base::packed::View;
 use berth_base::yaml::{Fields, Scope};
@@ -94,7 +94,7 @@ fn document(new: &NewCluster) -> Json {
 
 /// The reading of a single document.
 #[derive(Debug)]
-struct One {
+struct InventoryReading {
     cluster: Option<Shared<Cluster>>,
     diagnostics: Diagnostics,
     is_faulty: bool,
@@ -116,12 +116,12 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     }
 }
 
-fn read(input: &Input<'_>, document: &Document) -> One {
+fn read(input: &Input<'_>, document: &Document) -> InventoryReading {
     // A server accepts `conditions: null`.
     let scope = input.scope(document, input.unknown_fields);
     let cluster = read_profile(&scope, document).map(Into::into);
     let is_faulty = scope.has_errors();
-    One { cluster, diagnostics: scope.into_diagnostics(), is_faulty }
+    InventoryReading { cluster, diagnostics: scope.into_diagnostics(), is_faulty }
 }
 
 /// Labels decide who may place where, so only those on the cluster itself count.
@@ -205,7 +205,7 @@ fn read_status(mut status: Fields<'_>, cluster: &mut Cluster) {
         }
     }
     if ready.is_some() {
-        cluster.standing = Standing::Reported(Report { ready, ..Report::default() });
+        cluster.standing = Readiness::Reported(Report { ready, ..Report::default() });
     }
     for mut property in status.each("properties") {
         property.accept(&["lastObservedTime"]);

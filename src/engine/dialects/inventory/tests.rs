@@ -1,4 +1,4 @@
-use berth_base::model::cluster::{Report, Standing};
+use berth_base::model::cluster::{Readiness, Report};
 use berth_base::source::{SourceFile, SourceTree};
 
 use crate::load::{History, Loaded, load};
@@ -31,7 +31,7 @@ fn a_profile_is_a_cluster_with_its_labels_properties_and_health() {
     let cluster = &loaded.fleet.clusters["ams-1"];
     assert_eq!(cluster.labels["env"], "prod");
     assert_eq!((cluster.claims["location"].as_str(), cluster.properties["location"].as_str()), ("eu", "eu"));
-    assert_eq!(cluster.standing, Standing::Reported(Report { ready: Some(true), ..Report::default() }));
+    assert_eq!(cluster.standing, Readiness::Reported(Report { ready: Some(true), ..Report::default() }));
     assert_eq!(cluster.details["status.version"]["kubernetes"], "v1.34.2");
 }
 
@@ -41,13 +41,13 @@ fn health_is_what_all_conditions_say_and_without_any_nothing_is_known() {
         let status = format!("{{conditions: {conditions}}}");
         loaded(&profile("fleet", &status)).fleet.clusters["ams-1"].standing.clone()
     };
-    let ready = |ready| Standing::Reported(Report { ready: Some(ready), ..Report::default() });
+    let ready = |ready| Readiness::Reported(Report { ready: Some(ready), ..Report::default() });
     let one = |kind: &str, status: &str| format!("{{type: {kind}, status: '{status}'}}");
     let (healthy, away) = (one("ControlPlaneHealthy", "True"), one("Joined", "False"));
     assert_eq!(standing(&format!("[{healthy}, {away}]")), ready(false));
     assert_eq!(standing(&format!("[{}]", one("ControlPlaneHealthy", "Unknown"))), ready(false));
-    assert_eq!(standing(&format!("[{}]", one("Other", "False"))), Standing::Assumed);
-    assert_eq!(standing("null"), Standing::Assumed);
+    assert_eq!(standing(&format!("[{}]", one("Other", "False"))), Readiness::Assumed);
+    assert_eq!(standing("null"), Readiness::Assumed);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::dialects::{Document, clusters};
 use berth_base::meta::names::is_dns_subdomain;
 use berth_base::meta::{Metadata, open};
 use berth_base::model::Cluster;
-use berth_base::model::cluster::{Report, Standing};
+use berth_base::model::cluster::{Readiness, Report};
 use berth_base::text::base64;
 use berth_base::yaml::{Fields, Form, Scope};
 
@@ -23,7 +23,7 @@ pub(super) fn read(scope: &Scope, document: &Document) -> Option<Cluster> {
     if let Some(spec) = fields.required_fields("spec") {
         check_spec(spec);
     }
-    let standing = fields.fields("status").map_or(Standing::Assumed, read_status);
+    let standing = fields.fields("status").map_or(Readiness::Assumed, read_status);
     fields.finish();
     let Metadata { name, labels, deleting, .. } = metadata;
     Some(Cluster {
@@ -66,9 +66,9 @@ fn check_spec(mut spec: Fields<'_>) {
     spec.finish();
 }
 
-fn read_status(mut status: Fields<'_>) -> Standing {
+fn read_status(mut status: Fields<'_>) -> Readiness {
     if status.entries().is_empty() {
-        return Standing::Assumed;
+        return Readiness::Assumed;
     }
     status.str("kubernetesVersion");
     status.str("region");
@@ -81,7 +81,7 @@ fn read_status(mut status: Fields<'_>) -> Standing {
         let value = condition.choice("status", &["True", "False", "Unknown"]);
         ready |= kind == Some("Ready") && value == Some("True");
     }
-    Standing::Reported(Report { ready: Some(ready), ..Report::default() })
+    Readiness::Reported(Report { ready: Some(ready), ..Report::default() })
 }
 
 fn is_base64(text: &str) -> bool {

@@ -11,11 +11,11 @@ use std::sync::{Arc, LazyLock};
 use serde_json::{Map, Value as Json, json};
 
 use super::kinds::FIELDS;
-use super::placement::{self, Wanted};
+use super::placement::{self, SelectedClusters};
 use super::placement::{FederatedNamespace, Namespaces, Narrowing};
 use super::preference::{self, DIVIDED};
-use super::types::{FederatedType, Target};
-use super::{Context, lifecycle, referenced_files};
+use super::types::{FederatedType, MemberType};
+use super::{FederatedContext, lifecycle, referenced_files};
 use crate::dialects::{Document, Lowered};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::meta::{Metadata, SERVER_FIELDS, open};
@@ -38,7 +38,7 @@ static FINAL_LABELS: LazyLock<Arc<BTreeMap<String, String>>> =
 pub(super) fn read(
     scope: &Scope,
     document: &Document,
-    context: &Context,
+    context: &FederatedContext,
     namespaces: &mut Namespaces,
     lowered: &mut Lowered,
 ) {
@@ -48,7 +48,7 @@ pub(super) fn read(
     fields.accept(&["sops"]);
     let spec = fields.required_fields("spec");
     fields.finish();
-    let Some(mut spec) = spec else { return };
+    let Some(spec) = spec else { return };
     let (group, kind) = (&*document.key.group, &*document.key.kind);
     let Some(federated) = context.types.find(group, kind, &metadata.namespace) else {
         let message = format!("no type config defines the target of `{kind}`");
@@ -60,16 +60,30 @@ pub(super) fn read(
     if !check_namespace(scope, &metadata, target) {
         return;
     }
+    let object = FederatedObject { scope, document, root: &root, metadata: &metadata, context };
+    read_spec(spec, object, &federated, namespaces, lowered);
+}
+
+/// Reads the spec of a Federated object of a known type.
+fn read_spec(
+    mut spec: Fields<'_>,
+    federated_object: FederatedObject<'_>,
+    federated: &FederatedType,
+    namespaces: &mut Namespaces,
+    lowered: &mut Lowered,
+) {
+    let FederatedObject { scope, document, root, metadata, context } = federated_object;
+    let target = &federated.target;
     let text =
         document.root.get("spec").and_then(|spec| spec.get("placement")).map_or(Json::Null, View::to_json);
     let wanted = placement::read(&mut spec, &metadata.namespace);
-    let named = FIELDS.named(scope, &root);
+    let named = FIELDS.named(scope, root);
     if target.is_namespace() {
         if metadata.name != metadata.namespace {
-            return warn_of_name(scope, &metadata);
+            return warn_of_name(scope, metadata);
         }
         let rule = narrowing_rule(scope, &spec, wanted.as_ref());
-        let selector = placement::selector_of(&root);
+        let selector = placement::selector_of(root);
         let key = document.key.clone();
         namespaces.insert(&metadata.name, FederatedNamespace { key, rule, text: text.clone(), selector });
     }
@@ -77,19 +91,18 @@ pub(super) fn read(
     let retains = lifecycle::read_retain_replicas(&mut spec, target);
     spec.finish();
     let sync_annotations =
-        lifecycle::annotations(scope, document, &metadata, context.planes.adopts(&metadata.namespace));
+        lifecycle::annotations(scope, document, metadata, context.planes.adopts(&metadata.namespace));
     let (Some(wanted), Some(content)) = (wanted, content) else { return };
-    let Some(object) = object_of_template(content.template, &metadata, target) else { return };
+    let Some(object) = object_of_template(content.template, metadata, target) else { return };
     let template = Template {
         retained: lifecycle::retained(&object, &retains),
         object: Arc::new(object),
         final_labels: FINAL_LABELS.clone(),
         sync_annotations,
     };
-    let object = FederatedObject { scope, document, metadata: &metadata, context };
-    let source = source_of(object, &federated, wanted, text);
+    let source = source_of(federated_object, federated, wanted, text);
     let (key, origin) = (document.key.clone(), document.at.clone());
-    let replicas = replicas_at(object, &source, &content.overrides, retains.any());
+    let replicas = replicas_at(federated_object, &source, &content.overrides, retains.any());
     let blocked = matches!(&source, Source::Own(policy) if policy.blocked.is_some());
     let placement = Placement { named, ..Placement::new(key.clone(), origin.clone(), source) };
     lowered.placements.push(placement.into());
@@ -117,7 +130,7 @@ fn replicas_at(
     overrides: &[Override],
     retains: bool,
 ) -> Option<ReplicasAt> {
-    let FederatedObject { scope, document, metadata, context } = object;
+    let FederatedObject { scope, document, metadata, context, .. } = object;
     let kind = &*document.key.kind;
     if !DIVIDED.contains(&kind) {
         return None;
@@ -134,7 +147,7 @@ fn replicas_at(
     Some(ReplicasAt { path: Pointer::of(preference::REPLICAS), by: by.clone(), origin: origin.clone() })
 }
 
-fn check_namespace(scope: &Scope, metadata: &Metadata, target: &Target) -> bool {
+fn check_namespace(scope: &Scope, metadata: &Metadata, target: &MemberType) -> bool {
     let needed = target.namespaced || target.is_namespace();
     if needed && metadata.namespace.is_empty() {
         scope.error(metadata.at, "metadata.namespace is required");
@@ -157,10 +170,10 @@ fn warn_of_name(scope: &Scope, metadata: &Metadata) {
 }
 
 /// Returns the rule that narrows the objects in the namespace.
-fn narrowing_rule(scope: &Scope, spec: &Fields<'_>, wanted: Option<&Wanted>) -> Option<Rule> {
+fn narrowing_rule(scope: &Scope, spec: &Fields<'_>, wanted: Option<&SelectedClusters>) -> Option<Rule> {
     match wanted? {
-        Wanted::Clusters(rule) => Some(rule.clone()),
-        Wanted::Follow(_) => {
+        SelectedClusters::Clusters(rule) => Some(rule.clone()),
+        SelectedClusters::Follow(_) => {
             let at = spec.place_of("placement");
             let message = "spec.placement.placementRef is not possible in a FederatedNamespace";
             let hint = "select its clusters here, with `clusters` or `clusterSelector`: they limit every object in the namespace";
@@ -170,7 +183,12 @@ fn narrowing_rule(scope: &Scope, spec: &Fields<'_>, wanted: Option<&Wanted>) -> 
     }
 }
 
-fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wanted, text: Json) -> Source {
+fn source_of(
+    object: FederatedObject<'_>,
+    federated: &FederatedType,
+    wanted: SelectedClusters,
+    text: Json,
+) -> Source {
     let FederatedObject { document, metadata, context, .. } = object;
     let target = &federated.target;
     // No condition: KubeFed's describes the propagation, which no decision knows.
@@ -195,8 +213,8 @@ fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wan
         policy.blocked = Some(disabled(target));
     }
     match wanted {
-        Wanted::Follow(placement) if policy.blocked.is_none() => {
-            let wanted = Wanted::Follow(placement.clone());
+        SelectedClusters::Follow(placement) if policy.blocked.is_none() => {
+            let wanted = SelectedClusters::Follow(placement.clone());
             preference::division_of(object, &wanted, &[]);
             let placements = vec![placement];
             Source::Follows(Follow { placements, filters: policy.filters, condition: policy.condition })
@@ -206,7 +224,7 @@ fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wan
                 let division = preference::division_of(object, &wanted, &policy.filters);
                 policy.division = division.map(Box::new);
             }
-            if let Wanted::Clusters(rule) = wanted {
+            if let SelectedClusters::Clusters(rule) = wanted {
                 policy.filters.insert(0, Filter { rule, by: None });
             }
             let mut text = json!({ "placement": text, "namespace": namespace_text });
@@ -221,7 +239,7 @@ fn source_of(object: FederatedObject<'_>, federated: &FederatedType, wanted: Wan
 }
 
 /// Returns a filter that refuses every cluster for an object that no control plane handles.
-fn out_of_reach(context: &Context, target: &Target, namespace: &str) -> Option<Filter> {
+fn out_of_reach(context: &FederatedContext, target: &MemberType, namespace: &str) -> Option<Filter> {
     if !context.planes.all_namespaced() || context.planes.is_namespaced(namespace) {
         return None;
     }
@@ -233,7 +251,7 @@ fn out_of_reach(context: &Context, target: &Target, namespace: &str) -> Option<F
     Some(Filter { rule: Rule::Nowhere(reason), by: None })
 }
 
-fn disabled(target: &Target) -> Blocked {
+fn disabled(target: &MemberType) -> Blocked {
     let kind = &target.kind;
     Blocked {
         condition: propagation(
@@ -269,19 +287,21 @@ fn propagation(reason: &str, message: String) -> Condition {
 pub(super) struct FederatedObject<'a> {
     pub(super) scope: &'a Scope,
     pub(super) document: &'a Document,
+    /// The document, opened.
+    pub(super) root: &'a Node,
     pub(super) metadata: &'a Metadata,
-    pub(super) context: &'a Context,
+    pub(super) context: &'a FederatedContext,
 }
 
 /// A template as written, for objects of any name.
 #[derive(Clone, Debug)]
-pub(super) struct Written {
+pub(super) struct WrittenTemplate {
     object: Map<String, Json>,
     at: Pos,
 }
 
 /// Reads the field `template`.
-pub(super) fn read_template(fields: &mut Fields<'_>) -> Option<Written> {
+pub(super) fn read_template(fields: &mut Fields<'_>) -> Option<WrittenTemplate> {
     let (scope, path) = (fields.scope(), fields.path_of("template"));
     let node = fields.node("template");
     let at = scope.pos(node.map_or(fields.at(), |node| node.at));
@@ -295,12 +315,12 @@ pub(super) fn read_template(fields: &mut Fields<'_>) -> Option<Written> {
             }
         }
     };
-    Some(Written { object, at })
+    Some(WrittenTemplate { object, at })
 }
 
 /// Returns the object of a Federated object's template.
-fn object_of_template(written: Written, metadata: &Metadata, target: &Target) -> Option<Object> {
-    let Written { mut object, at } = written;
+fn object_of_template(written: WrittenTemplate, metadata: &Metadata, target: &MemberType) -> Option<Object> {
+    let WrittenTemplate { mut object, at } = written;
     object.remove("status");
     let api_version = match object.get("apiVersion").and_then(Json::as_str) {
         Some(given) if !given.is_empty() => given.trim_start_matches('/').to_owned(),
@@ -315,7 +335,7 @@ fn object_of_template(written: Written, metadata: &Metadata, target: &Target) ->
     Some(Object { id, origin: at, content: Packed::of(&content) })
 }
 
-fn member_metadata(inner: Json, metadata: &Metadata, target: &Target) -> Json {
+fn member_metadata(inner: Json, metadata: &Metadata, target: &MemberType) -> Json {
     let mut fields = match inner {
         Json::Object(fields) => fields,
         _ => Map::new(),

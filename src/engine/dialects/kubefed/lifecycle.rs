@@ -6,7 +6,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::Value as Json;
 
-use super::types::Target;
+use super::types::MemberType;
 use crate::dialects::Document;
 use berth_base::diag::{Diagnostic, did_you_mean};
 use berth_base::meta::Metadata;
@@ -79,10 +79,10 @@ pub(super) fn warn_of_deletion(scope: &Scope, document: &Document, metadata: &Me
     scope.report(Diagnostic::warning(at, message).hint(hint));
 }
 
-type Fault = (String, Option<String>);
+type OptionsFault = (String, Option<String>);
 
 /// Checks Kubernetes' DeleteOptions and writes them in one form.
-fn delete_options(written: &str) -> Result<String, Fault> {
+fn delete_options(written: &str) -> Result<String, OptionsFault> {
     let plain = |message: &str| Err((message.to_owned(), None));
     let Ok(options) = serde_json::from_str::<Json>(written) else {
         let hint = r#"such as {"gracePeriodSeconds":30,"propagationPolicy":"Foreground"}"#;
@@ -135,7 +135,7 @@ impl RetainReplicas {
 }
 
 /// Reads `retainReplicas`: true or false, or, as berth's extension, a list of clusters.
-pub(super) fn read_retain_replicas(spec: &mut Fields<'_>, target: &Target) -> RetainReplicas {
+pub(super) fn read_retain_replicas(spec: &mut Fields<'_>, target: &MemberType) -> RetainReplicas {
     let wanted = read_wanted(spec);
     if !wanted.any() || target.may_have_replicas() {
         return wanted;

@@ -46,7 +46,7 @@ pub const DIALECT: Dialect = Dialect {
 
 /// The context of all Federated objects.
 #[derive(Debug, Default)]
-struct Context {
+struct FederatedContext {
     planes: Planes,
     types: Types,
     namespaces: Namespaces,
@@ -54,7 +54,7 @@ struct Context {
     files: Files,
 }
 
-impl Context {
+impl FederatedContext {
     /// Reports whether a Federated object depends on no preference and no other file.
     fn is_enough_for(&self, document: &Document) -> bool {
         let key = &document.key;
@@ -64,7 +64,7 @@ impl Context {
 
 fn lower(input: &Input<'_>, lowered: &mut Lowered) {
     let types = kinds::federated_in(input.documents.iter().copied());
-    let mut context = Context::default();
+    let mut context = FederatedContext::default();
     let mut reader = Reader { input, lowered, is_newer: kinds::is_newer, refuses_nulls: false };
     reader.each(
         |document| matches!(kinds::role(document, &types), Role::Config),
@@ -106,7 +106,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         },
         |own| namespaces.extend(own),
     );
-    let context = Context { namespaces, ..context };
+    let context = FederatedContext { namespaces, ..context };
     let read_against = (context.planes.clone(), context.types.clone(), context.namespaces.clone());
     let recall = Recall {
         stage: "Federated object",

@@ -23,13 +23,13 @@ const FOLLOWED: [(&str, bool); 3] =
 
 /// The clusters that a placement selects.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Wanted {
+pub(super) enum SelectedClusters {
     Clusters(Rule),
     Follow(PlacementRef),
 }
 
 /// Reads the `placement` of a spec. `None` if it has a fault; `namespace` is the object's own.
-pub(super) fn read(spec: &mut Fields<'_>, namespace: &str) -> Option<Wanted> {
+pub(super) fn read(spec: &mut Fields<'_>, namespace: &str) -> Option<SelectedClusters> {
     if spec.node("placement").is_none() {
         return Some(nowhere("spec.placement is not given"));
     }
@@ -45,17 +45,17 @@ pub(super) fn read(spec: &mut Fields<'_>, namespace: &str) -> Option<Wanted> {
             if let Some(other) = clusters.or(selector) {
                 scope.error(other.at, "spec.placement has a placementRef and must have no other field");
             }
-            read_follow(follow, namespace).map(Wanted::Follow)
+            read_follow(follow, namespace).map(SelectedClusters::Follow)
         }
         (None, Some(clusters), selector) => {
             warn_of_unread(scope, selector);
             read_names(scope, clusters).map(|names| match names.is_empty() {
                 true => nowhere("spec.placement.clusters is an empty list"),
-                false => Wanted::Clusters(Rule::Named(names)),
+                false => SelectedClusters::Clusters(Rule::Named(names)),
             })
         }
         (None, None, Some(selector)) => label_selector(scope, selector, "spec.placement.clusterSelector")
-            .map(|selector| Wanted::Clusters(Rule::Labels(selector))),
+            .map(|selector| SelectedClusters::Clusters(Rule::Labels(selector))),
         (None, None, None) => Some(nowhere("spec.placement has neither clusters nor clusterSelector")),
     };
     fields.finish();
@@ -71,8 +71,8 @@ pub(super) fn selector_of(root: &Node) -> Option<Selector> {
     selector.filter(|_| !aside.has_errors())
 }
 
-fn nowhere(reason: &str) -> Wanted {
-    Wanted::Clusters(Rule::Nowhere(reason.to_owned()))
+fn nowhere(reason: &str) -> SelectedClusters {
+    SelectedClusters::Clusters(Rule::Nowhere(reason.to_owned()))
 }
 
 fn read_names(scope: &Scope, node: &Node) -> Option<BTreeSet<String>> {

@@ -1,21 +1,20 @@
-//! ReplicaSchedulingPreference → the number of replicas of the workload of the same name in each cluster.
+//! A ReplicaSchedulingPreference and the workload of the same name → a division: the total, the clusters that take
+//! part, each with its weight and limits, and the limits of the namespace.
 //!
-//! This reads a preference exactly as KubeFed does, surprises included. A preference with a surprise gets a
-//! warning with its effect and a way to avoid it.
+//! Ready clusters take part. The placements of the workload and of its namespace are ignored, unless
+//! `intersectWithClusterSelector` is set; then only their selectors apply.
 //!
-//! A preference and its workload → a division: the clusters that take part, and the namespace's limits.
-//!
-//! Ready clusters take part. As in KubeFed, the placements of the workload and of its namespace are ignored,
-//! unless `intersectWithClusterSelector` is set; then only their selectors apply.
+//! A preference is read exactly as KubeFed reads it, surprises included. A preference with a surprise gets a warning
+//! with its effect and a way to avoid it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value as Json;
 
-use super::Context;
+use super::FederatedContext;
 use super::federated::FederatedObject;
-use super::placement::{self, Wanted};
+use super::placement::{self, SelectedClusters};
 use crate::dialects::Document;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::meta::{Metadata, open};
@@ -49,6 +48,24 @@ pub(super) struct Preference {
     pub(super) text: Json,
     /// The preference's workload exists.
     met: AtomicBool,
+}
+
+impl Preference {
+    /// Divides the replicas of a workload among the clusters that pass these filters.
+    fn division(&self, workload: &Key, among: Vec<Filter>, then: &[Filter]) -> Division {
+        Division {
+            by: self.key.clone(),
+            origin: self.origin.clone(),
+            workload: WorkloadName::of(workload),
+            total: self.total,
+            shares: self.shares.clone(),
+            others: self.others,
+            rebalance: self.rebalance,
+            hash_key: self.key.full_name(),
+            among,
+            then: then.to_vec(),
+        }
+    }
 }
 
 /// The preferences by namespace and name.
@@ -212,16 +229,16 @@ pub(super) const REPLICAS: [&str; 2] = ["spec", "replicas"];
 /// Returns the division for a preference. `None`, with a warning, if the preference has no effect.
 pub(super) fn division_of(
     object: FederatedObject<'_>,
-    wanted: &Wanted,
+    wanted: &SelectedClusters,
     narrowing: &[Filter],
 ) -> Option<Division> {
-    let FederatedObject { scope, document, metadata, context } = object;
+    let FederatedObject { scope, document, root, metadata, context } = object;
     let preference = context.preferences.find(&document.key.kind, &metadata.namespace, &metadata.name)?;
     let say = |message: String, hint: &str| {
         scope.report(Diagnostic::warning(preference.origin.clone(), message).hint(hint));
     };
     let (key, by) = (&document.key, &preference.key);
-    if let Wanted::Follow(_) = wanted {
+    if let SelectedClusters::Follow(_) = wanted {
         let message = format!("{by} has no effect: {key} follows another placement");
         say(message, "remove `placementRef` or the preference");
         return None;
@@ -231,23 +248,12 @@ pub(super) fn division_of(
         say(message, "enable the gate, or remove the preference");
         return None;
     }
-    let division = |among| Division {
-        by: by.clone(),
-        origin: preference.origin.clone(),
-        workload: WorkloadName::of(key),
-        total: preference.total,
-        shares: preference.shares.clone(),
-        others: preference.others,
-        rebalance: preference.rebalance,
-        hash_key: by.full_name(),
-        among,
-        then: narrowing.to_vec(),
-    };
+    let division = |among| preference.division(key, among, narrowing);
     let ready = Filter { rule: Rule::Ready, by: None };
     let mut among = vec![ready];
     let named = document.root.get("spec").and_then(|spec| spec.get("placement")?.get("clusters"));
     let named = named.is_some_and(|clusters| !clusters.is_null());
-    let own = placement::selector_of(&document.open());
+    let own = placement::selector_of(root);
     if preference.intersect {
         let (namespace, of_namespace) = match selectors(context, metadata, own.as_ref(), key) {
             Ok(found) => found,
@@ -271,16 +277,12 @@ pub(super) fn division_of(
         }
         among.push(Filter { rule: Rule::Labels(own.unwrap_or_default()), by: None });
         among.push(Filter { rule: Rule::Labels(of_namespace.clone()), by: Some(namespace.clone()) });
-    } else {
-        if named || own.as_ref().is_some_and(|selector| !selector.requirements.is_empty()) {
-            let message =
-                format!("the placement of {key} has no effect: {by} divides among all ready clusters");
-            say(
-                message,
-                "set `intersectWithClusterSelector: true` to use only clusters that its selector \
-                          matches",
-            );
-        }
+    } else if named || own.as_ref().is_some_and(|selector| !selector.requirements.is_empty()) {
+        let message = format!("the placement of {key} has no effect: {by} divides among all ready clusters");
+        say(
+            message,
+            "set `intersectWithClusterSelector: true` to use only clusters that its selector matches",
+        );
     }
     Some(division(among))
 }
@@ -288,7 +290,7 @@ pub(super) fn division_of(
 const NAMES: &str = "use a selector: `intersectWithClusterSelector` does not read lists of names";
 
 fn selectors<'c>(
-    context: &'c Context,
+    context: &'c FederatedContext,
     metadata: &Metadata,
     own: Option<&Selector>,
     key: &Key,

@@ -18,7 +18,7 @@ const LISTED: usize = 20;
 
 /// KubeFed's word for a cluster that is not in sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-enum Word {
+enum SyncWord {
     AlreadyExists,
     ApplyOverridesFailed,
     ClusterNotReady,
@@ -49,7 +49,7 @@ struct Propagation<'s> {
 #[derive(Debug, Serialize)]
 struct ClusterWord<'s> {
     name: &'s str,
-    status: Word,
+    status: SyncWord,
 }
 
 #[derive(Debug, Serialize)]
@@ -64,7 +64,7 @@ struct PropagationCondition<'s> {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Summary {
-    by_status: BTreeMap<Word, usize>,
+    by_status: BTreeMap<SyncWord, usize>,
     clusters: usize,
     in_sync: usize,
 }
@@ -73,25 +73,25 @@ fn status<'a>(reported: &Reported<'a>) -> Propagation<'a> {
     let Reported { decision, ref placed, ref elsewhere, detail } = *reported;
     let failures: BTreeMap<&str, &Failure> =
         decision.failures.iter().rev().map(|failure| (failure.cluster.as_str(), failure)).collect();
-    let mut words: Vec<(&'a str, Word)> = Vec::new();
+    let mut words: Vec<(&'a str, SyncWord)> = Vec::new();
     for Placed { cluster, member, waits } in placed {
         let word = word(decision, failures.get(cluster), *member);
         // KubeFed has no rollouts; its word for a cluster that has not got the change is a timeout.
-        let word = word.or_else(|| waits.then_some(Word::UpdateTimedOut));
+        let word = word.or_else(|| waits.then_some(SyncWord::UpdateTimedOut));
         words.extend(word.map(|word| (*cluster, word)));
     }
     let in_sync = placed.len() - words.len();
     let kept = |problem: &Problem| problem.kind == ProblemKind::Kept;
     let leaving = elsewhere.iter().filter(|one| one.problem_of(&decision.objects).is_some_and(kept));
-    words.extend(leaving.map(|member| (member.name, Word::WaitingForRemoval)));
+    words.extend(leaving.map(|member| (member.name, SyncWord::WaitingForRemoval)));
     words.sort_unstable();
-    let mut by_status: BTreeMap<Word, usize> = BTreeMap::new();
+    let mut by_status: BTreeMap<SyncWord, usize> = BTreeMap::new();
     let mut clusters = Vec::new();
     for &(name, word) in &words {
         let count = by_status.entry(word).or_default();
         *count += 1;
         // A silent cluster is silent for every workload, and the fleet's list of clusters shows it.
-        if detail == Detail::Full || *count <= LISTED && word != Word::ClusterNotReady {
+        if detail == Detail::Full || *count <= LISTED && word != SyncWord::ClusterNotReady {
             clusters.push(ClusterWord { name, status: word });
         }
     }
@@ -113,24 +113,28 @@ fn condition(decision: &Decision, all_in_sync: bool) -> PropagationCondition<'_>
 }
 
 /// Returns the word for a cluster of the workload; `None` if it is in sync.
-fn word(decision: &Decision, failure: Option<&&Failure>, member: Option<&MemberView<'_>>) -> Option<Word> {
+fn word(
+    decision: &Decision,
+    failure: Option<&&Failure>,
+    member: Option<&MemberView<'_>>,
+) -> Option<SyncWord> {
     if let Some(failure) = failure {
         return Some(unrendered(failure));
     }
     let Some(member) = member.filter(|one| one.is_heard) else {
-        return Some(Word::ClusterNotReady);
+        return Some(SyncWord::ClusterNotReady);
     };
     match member.problem_of(&decision.objects) {
         Some(problem) => Some(match problem.kind {
-            ProblemKind::Foreign | ProblemKind::TakeOverRefused => Word::AlreadyExists,
-            _ => Word::UpdateFailed,
+            ProblemKind::Foreign | ProblemKind::TakeOverRefused => SyncWord::AlreadyExists,
+            _ => SyncWord::UpdateFailed,
         }),
         // The change is published but not applied yet. KubeFed uses this word for changes that are not
         // confirmed in time.
-        None => (!member.has(&decision.objects)).then_some(Word::UpdateTimedOut),
+        None => (!member.has(&decision.objects)).then_some(SyncWord::UpdateTimedOut),
     }
 }
 
-fn unrendered(failure: &Failure) -> Word {
-    if failure.of_override { Word::ApplyOverridesFailed } else { Word::ComputeResourceFailed }
+fn unrendered(failure: &Failure) -> SyncWord {
+    if failure.of_override { SyncWord::ApplyOverridesFailed } else { SyncWord::ComputeResourceFailed }
 }

@@ -16,11 +16,11 @@ use berth_base::yaml::{Fields, Scope};
 /// The files' contents by namespace and name.
 #[derive(Debug, Default)]
 pub(super) struct Files {
-    templates: Named<federated::Written>,
-    overrides: Named<Vec<Override>>,
+    templates: ByObjectName<federated::WrittenTemplate>,
+    overrides: ByObjectName<Vec<Override>>,
 }
 
-type Named<T> = BTreeMap<(String, String), File<T>>;
+type ByObjectName<T> = BTreeMap<(String, String), File<T>>;
 
 #[derive(Debug)]
 struct File<T> {
@@ -33,7 +33,7 @@ struct File<T> {
 /// The content of a Federated object: its own, and that of the named files.
 #[derive(Debug)]
 pub(super) struct Content {
-    pub(super) template: federated::Written,
+    pub(super) template: federated::WrittenTemplate,
     pub(super) overrides: Vec<Override>,
     /// A part of the content is not available now.
     pub(super) incomplete: bool,
@@ -130,7 +130,7 @@ impl Reference {
         &self,
         spec: &mut Fields<'_>,
         namespace: &str,
-        files: &Named<T>,
+        files: &ByObjectName<T>,
         lowered: &mut Lowered,
     ) -> Found<T> {
         let Reference { field, own, kind } = *self;

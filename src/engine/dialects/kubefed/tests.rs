@@ -6,7 +6,7 @@ use super::*;
 use crate::dialects::{Claim, DIALECTS, Document, ParsedDocument};
 use crate::testing::node;
 use berth_base::diag::{Pos, Severity};
-use berth_base::model::cluster::Standing;
+use berth_base::model::cluster::Readiness;
 use berth_base::model::object::{group_of, version_of};
 use berth_base::model::placement::{Policy, Rule, Source};
 use berth_base::model::{Applies, Key};
@@ -228,8 +228,8 @@ fn clusters_are_checked_and_ready_as_their_status_says() {
         cluster["status"] = status;
         lowered(&[cluster]).clusters[0].standing.clone()
     };
-    assert_eq!(standing(Json::Null), Standing::Assumed);
-    let ready = |standing| matches!(standing, Standing::Reported(report) if report.ready == Some(true));
+    assert_eq!(standing(Json::Null), Readiness::Assumed);
+    let ready = |standing| matches!(standing, Readiness::Reported(report) if report.ready == Some(true));
     assert!(ready(standing(json!({"conditions": [{"type": "Ready", "status": "True"}]}))));
     assert!(!ready(standing(json!({"conditions": [{"type": "Offline", "status": "True"}]}))));
     let text = found(&[cluster(json!({

@@ -13,7 +13,7 @@ use super::kinds::TYPES;
 
 /// The type of the member objects of one Federated kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Target {
+pub(super) struct MemberType {
     pub(super) group: String,
     pub(super) version: String,
     pub(super) kind: String,
@@ -23,7 +23,7 @@ pub(super) struct Target {
 /// A federated type: its target, and whether it is currently propagated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FederatedType {
-    pub(super) target: Target,
+    pub(super) target: MemberType,
     pub(super) propagates: bool,
     /// The namespace of its config.
     namespace: String,
@@ -48,7 +48,7 @@ pub(super) const SHIPPED: [(&str, &str, &str, bool); 11] = [
     ("", "v1", "ServiceAccount", true),
 ];
 
-impl Target {
+impl MemberType {
     pub(super) fn is_namespace(&self) -> bool {
         self.group.is_empty() && self.kind == "Namespace"
     }
@@ -97,13 +97,17 @@ fn shipped(group: &str, kind: &str) -> Option<FederatedType> {
     let target = kind.strip_prefix("Federated").filter(|_| group == TYPES)?;
     let (group, version, kind, namespaced) = SHIPPED.iter().find(|(_, _, kind, _)| *kind == target)?;
     let owned = |text: &&str| (*text).to_owned();
-    let target =
-        Target { group: owned(group), version: owned(version), kind: owned(kind), namespaced: *namespaced };
+    let target = MemberType {
+        group: owned(group),
+        version: owned(version),
+        kind: owned(kind),
+        namespaced: *namespaced,
+    };
     Some(FederatedType { target, propagates: true, namespace: String::new(), at: None })
 }
 
 /// A `targetType`, `federatedType` or `statusType`.
-struct Named {
+struct NamedType {
     group: String,
     version: String,
     kind: String,
@@ -145,7 +149,7 @@ pub(super) fn read(scope: &Scope, document: &Document, types: &mut Types) {
     spec.finish();
     let (Some(target), Some(federated)) = (target, federated) else { return };
     check_name(scope, &metadata, &target);
-    let target = Target {
+    let target = MemberType {
         group: target.group,
         version: target.version,
         kind: target.kind,
@@ -170,7 +174,7 @@ pub(super) fn read(scope: &Scope, document: &Document, types: &mut Types) {
     all.push(made);
 }
 
-fn read_type(mut fields: Fields<'_>, defaults: &Defaults<'_>) -> Option<Named> {
+fn read_type(mut fields: Fields<'_>, defaults: &Defaults<'_>) -> Option<NamedType> {
     let given = |text: &&str| !text.is_empty();
     let group = fields.str("group").filter(given).unwrap_or(defaults.group);
     if !group.is_empty() && !is_dns_subdomain(group) {
@@ -199,7 +203,7 @@ fn read_type(mut fields: Fields<'_>, defaults: &Defaults<'_>) -> Option<Named> {
     fields.require("scope");
     let reach = fields.choice("scope", &["Cluster", "Namespaced"]);
     fields.finish();
-    Some(Named {
+    Some(NamedType {
         group: group.to_owned(),
         version: version?.to_owned(),
         kind: kind?.to_owned(),
@@ -208,7 +212,7 @@ fn read_type(mut fields: Fields<'_>, defaults: &Defaults<'_>) -> Option<Named> {
     })
 }
 
-fn check_name(scope: &Scope, metadata: &Metadata, target: &Named) {
+fn check_name(scope: &Scope, metadata: &Metadata, target: &NamedType) {
     let wanted = if target.group.is_empty() {
         target.plural.clone()
     } else {

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::kinds::PLACEMENT_GROUP;
-use super::{Lowered, Read};
+use super::{Lowered, ReadDocuments};
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::placement::Selection;
 use berth_base::model::{Key, Policy};
@@ -37,7 +37,7 @@ pub fn read_replaces(scope: &Scope, root: &Node, key: &Key) -> Option<(Key, Pos)
 
 /// Gives policies the identity of the placements that they replace. A placement that still exists keeps its
 /// own; of two policies the first takes it.
-pub(super) fn take_over(read: &mut Read, lowered: &mut Lowered) {
+pub(super) fn take_over(read: &mut ReadDocuments, lowered: &mut Lowered) {
     let mut taken: BTreeMap<Key, Key> =
         read.placements.iter().map(|(_, spec)| (spec.key.clone(), spec.key.clone())).collect();
     read.placements.retain_mut(|(index, spec)| {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::dialects::clusters;
 use berth_base::meta;
 use berth_base::meta::names::{is_label_key, is_label_value};
-use berth_base::model::cluster::{Agent, Report, Standing};
+use berth_base::model::cluster::{Agent, Readiness, Report};
 use berth_base::model::{Cluster, Effect, Quantity, Taint, Timestamp};
 use berth_base::yaml::fields::{Fields, Scope};
 use berth_base::yaml::node::{Node, Value};
@@ -96,7 +96,7 @@ fn read_status(status: &mut Fields<'_>, cluster: &mut Cluster) {
     let says_health = status.node("conditions").is_some() || status.node("agentStatus").is_some();
     if says_health {
         let agent = Some(member_agent(status).unwrap_or_default());
-        cluster.standing = Standing::Reported(Report { agent, ..Report::default() });
+        cluster.standing = Readiness::Reported(Report { agent, ..Report::default() });
     }
     for (name, mut property) in status.fields("properties").map(each_entry).unwrap_or_default() {
         if let Some(value) = property.str("value") {

@@ -6,7 +6,7 @@
 use serde_json::{Value as Json, json};
 
 use super::kinds::{NEXT_GROUP, PLACEMENT_GROUP};
-use super::next;
+use super::placement_policy;
 use crate::dialects::Described;
 use crate::dialects::described::condition_json;
 use berth_base::model::annotation::APPLY;
@@ -49,7 +49,7 @@ impl Word {
 }
 
 /// A condition of one cluster; a cluster's conditions are in the order of [`LATER`].
-pub(super) struct Step {
+pub(super) struct ConditionStep {
     pub(super) word: Word,
     reason: &'static str,
     message: String,
@@ -58,7 +58,7 @@ pub(super) struct Step {
 /// Returns the status of a placement.
 pub(super) fn describe(described: &Described<'_>) -> Option<Json> {
     let key = &described.decision.key;
-    let next = || next::describe(described, views(described).map(|view| view.steps()).collect());
+    let next = || placement_policy::describe(described, views(described).map(|view| view.steps()).collect());
     match &*key.group {
         PLACEMENT_GROUP if described.fleet.is_some_and(|fleet| fleet.is_replaced(key)) => Some(next()),
         PLACEMENT_GROUP => Some(status(described)),
@@ -67,10 +67,15 @@ pub(super) fn describe(described: &Described<'_>) -> Option<Json> {
     }
 }
 
-fn views<'a>(described: &'a Described<'a>) -> impl Iterator<Item = View<'a>> {
+fn views<'a>(described: &'a Described<'a>) -> impl Iterator<Item = PickedCluster<'a>> {
     let Described { decision, fleet, placed, .. } = described;
     let workload = fleet.and_then(|fleet| fleet.workloads.get(&decision.key)).map(|workload| &**workload);
-    placed.iter().map(move |(cluster, member)| View { described, workload, cluster, member: *member })
+    placed.iter().map(move |(cluster, member)| PickedCluster {
+        described,
+        workload,
+        cluster,
+        member: *member,
+    })
 }
 
 fn status(described: &Described<'_>) -> Json {
@@ -97,10 +102,10 @@ fn status(described: &Described<'_>) -> Json {
 }
 
 /// Returns the placement's conditions: Unknown if one cluster's is, else False if one is, else True.
-fn summed_up(key: &Key, clusters: &[Vec<Step>], later: &[(&str, [&'static str; 3])]) -> Vec<Json> {
+fn summed_up(key: &Key, clusters: &[Vec<ConditionStep>], later: &[(&str, [&'static str; 3])]) -> Vec<Json> {
     let mut found = Vec::new();
     for (index, (kind, reasons)) in later.iter().enumerate() {
-        let steps: Vec<&Step> = clusters.iter().filter_map(|steps| steps.get(index)).collect();
+        let steps: Vec<&ConditionStep> = clusters.iter().filter_map(|steps| steps.get(index)).collect();
         if steps.is_empty() {
             break;
         }
@@ -159,15 +164,15 @@ fn unfilled(described: &Described<'_>) -> Vec<Json> {
 }
 
 /// A picked cluster.
-struct View<'a> {
+struct PickedCluster<'a> {
     described: &'a Described<'a>,
     workload: Option<&'a Workload>,
     cluster: &'a str,
     member: Option<&'a Member<'a>>,
 }
 
-impl View<'_> {
-    fn status(&self, pick: &Pick, steps: &[Step]) -> Json {
+impl PickedCluster<'_> {
+    fn status(&self, pick: &Pick, steps: &[ConditionStep]) -> Json {
         let score = |name: &str| pick.scores.get(name).copied().unwrap_or(0);
         let scores = if pick.scores.is_empty() {
             String::new()
@@ -223,8 +228,8 @@ impl View<'_> {
         entry
     }
 
-    fn steps(&self) -> Vec<Step> {
-        let step = |word, reason, message: &str| Step { word, reason, message: message.to_owned() };
+    fn steps(&self) -> Vec<ConditionStep> {
+        let step = |word, reason, message: &str| ConditionStep { word, reason, message: message.to_owned() };
         let waits = self.described.waits();
         if let Some(wait) = waits.get(self.cluster) {
             return vec![step(Word::False, "RolloutNotStartedYet", wait)];
@@ -260,7 +265,7 @@ impl View<'_> {
         steps
     }
 
-    fn compared(&self) -> Step {
+    fn compared(&self) -> ConditionStep {
         let applied = self.applied();
         let (reason, message) = match applied.word {
             Word::True => {
@@ -273,11 +278,11 @@ impl View<'_> {
             Word::False => ("NotAllWorkHaveDiffReported", applied.message),
             Word::Unknown => ("DiffReportInProgress", applied.message),
         };
-        Step { word: applied.word, reason, message }
+        ConditionStep { word: applied.word, reason, message }
     }
 
-    fn applied(&self) -> Step {
-        let step = |word, reason, message: String| Step { word, reason, message };
+    fn applied(&self) -> ConditionStep {
+        let step = |word, reason, message: String| ConditionStep { word, reason, message };
         let state = self.member.map(|member| member.state);
         let problems = self.problems().count();
         let objects = &self.described.decision.objects;
@@ -299,11 +304,11 @@ impl View<'_> {
         }
     }
 
-    fn available(&self) -> Step {
+    fn available(&self) -> ConditionStep {
         let objects = &self.described.decision.objects;
         if self.member.is_some_and(|member| member.view().awaits(objects)) {
             let message = "the member waits for objects to become available".to_owned();
-            return Step { word: Word::False, reason: "NotAllWorkAreAvailable", message };
+            return ConditionStep { word: Word::False, reason: "NotAllWorkAreAvailable", message };
         }
         let later = objects.iter().find(|id| !AT_ONCE.contains(&&*id.kind));
         let health = self.described.rollout.map(|rollout| rollout.health(self.cluster));
@@ -318,7 +323,7 @@ impl View<'_> {
                 (Word::Unknown, "ResourceAvailableUnknown", message)
             }
         };
-        Step { word, reason, message }
+        ConditionStep { word, reason, message }
     }
 
     fn problems(&self) -> impl Iterator<Item = &Problem> {

@@ -36,7 +36,7 @@ pub enum Role {
     Bookkeeping,
 }
 
-struct Row(&'static str, &'static str, Role, Scope);
+struct KindRow(&'static str, &'static str, Role, Scope);
 
 /// The scope of a kind's objects: a namespace or the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,44 +45,44 @@ pub enum Scope {
     Namespaced,
 }
 
-const ROWS: [Row; 37] = [
-    Row(CLUSTER_GROUP, "MemberCluster", Role::Cluster, Scope::Cluster),
-    Row(CLUSTER_GROUP, "InternalMemberCluster", Role::Bookkeeping, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "ClusterResourcePlacement", Role::Placement, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "ResourcePlacement", Role::Placement, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "ClusterResourceOverride", Role::Override, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "ResourceOverride", Role::Override, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "ClusterResourceEnvelope", Role::Envelope, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "ResourceEnvelope", Role::Envelope, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "ClusterResourcePlacementEviction", Role::Eviction, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "ClusterResourcePlacementDisruptionBudget", Role::Budget, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "ClusterStagedUpdateRun", Role::StagedUpdate, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "ClusterStagedUpdateStrategy", Role::StagedUpdate, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "ClusterApprovalRequest", Role::Approval, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "StagedUpdateRun", Role::StagedUpdate, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "StagedUpdateStrategy", Role::StagedUpdate, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "ApprovalRequest", Role::Approval, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "ClusterResourcePlacementStatus", Role::Bookkeeping, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "ClusterSchedulingPolicySnapshot", Role::Bookkeeping, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "SchedulingPolicySnapshot", Role::Bookkeeping, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "ClusterResourceSnapshot", Role::Bookkeeping, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "ResourceSnapshot", Role::Bookkeeping, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "ClusterResourceBinding", Role::Bookkeeping, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "ResourceBinding", Role::Bookkeeping, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "ClusterResourceOverrideSnapshot", Role::Bookkeeping, Scope::Cluster),
-    Row(PLACEMENT_GROUP, "ResourceOverrideSnapshot", Role::Bookkeeping, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "Work", Role::Bookkeeping, Scope::Namespaced),
-    Row(PLACEMENT_GROUP, "AppliedWork", Role::Bookkeeping, Scope::Cluster),
-    Row(NEXT_GROUP, "ClusterPlacementPolicy", Role::PlacementPolicy, Scope::Cluster),
-    Row(NEXT_GROUP, "PlacementPolicy", Role::PlacementPolicy, Scope::Namespaced),
-    Row(NEXT_GROUP, "ClusterPlacementBinding", Role::Bookkeeping, Scope::Cluster),
-    Row(NEXT_GROUP, "PlacementBinding", Role::Bookkeeping, Scope::Namespaced),
-    Row(NEXT_GROUP, "ClusterPlacementResourceSnapshot", Role::Bookkeeping, Scope::Cluster),
-    Row(NEXT_GROUP, "PlacementResourceSnapshot", Role::Bookkeeping, Scope::Namespaced),
-    Row(NEXT_GROUP, "ClusterRequest", Role::Bookkeeping, Scope::Cluster),
-    Row(NEXT_GROUP, "ClusterClaim", Role::Bookkeeping, Scope::Cluster),
-    Row(NEXT_GROUP, "ClusterProviderClass", Role::Bookkeeping, Scope::Cluster),
-    Row(NEXT_GROUP, "Work", Role::Bookkeeping, Scope::Namespaced),
+const ROWS: [KindRow; 37] = [
+    KindRow(CLUSTER_GROUP, "MemberCluster", Role::Cluster, Scope::Cluster),
+    KindRow(CLUSTER_GROUP, "InternalMemberCluster", Role::Bookkeeping, Scope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourcePlacement", Role::Placement, Scope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ResourcePlacement", Role::Placement, Scope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourceOverride", Role::Override, Scope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ResourceOverride", Role::Override, Scope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourceEnvelope", Role::Envelope, Scope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ResourceEnvelope", Role::Envelope, Scope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourcePlacementEviction", Role::Eviction, Scope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ClusterResourcePlacementDisruptionBudget", Role::Budget, Scope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ClusterStagedUpdateRun", Role::StagedUpdate, Scope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ClusterStagedUpdateStrategy", Role::StagedUpdate, Scope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ClusterApprovalRequest", Role::Approval, Scope::Cluster),
+    KindRow(PLACEMENT_GROUP, "StagedUpdateRun", Role::StagedUpdate, Scope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "StagedUpdateStrategy", Role::StagedUpdate, Scope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ApprovalRequest", Role::Approval, Scope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourcePlacementStatus", Role::Bookkeeping, Scope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterSchedulingPolicySnapshot", Role::Bookkeeping, Scope::Cluster),
+    KindRow(PLACEMENT_GROUP, "SchedulingPolicySnapshot", Role::Bookkeeping, Scope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourceSnapshot", Role::Bookkeeping, Scope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ResourceSnapshot", Role::Bookkeeping, Scope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourceBinding", Role::Bookkeeping, Scope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ResourceBinding", Role::Bookkeeping, Scope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourceOverrideSnapshot", Role::Bookkeeping, Scope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ResourceOverrideSnapshot", Role::Bookkeeping, Scope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "Work", Role::Bookkeeping, Scope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "AppliedWork", Role::Bookkeeping, Scope::Cluster),
+    KindRow(NEXT_GROUP, "ClusterPlacementPolicy", Role::PlacementPolicy, Scope::Cluster),
+    KindRow(NEXT_GROUP, "PlacementPolicy", Role::PlacementPolicy, Scope::Namespaced),
+    KindRow(NEXT_GROUP, "ClusterPlacementBinding", Role::Bookkeeping, Scope::Cluster),
+    KindRow(NEXT_GROUP, "PlacementBinding", Role::Bookkeeping, Scope::Namespaced),
+    KindRow(NEXT_GROUP, "ClusterPlacementResourceSnapshot", Role::Bookkeeping, Scope::Cluster),
+    KindRow(NEXT_GROUP, "PlacementResourceSnapshot", Role::Bookkeeping, Scope::Namespaced),
+    KindRow(NEXT_GROUP, "ClusterRequest", Role::Bookkeeping, Scope::Cluster),
+    KindRow(NEXT_GROUP, "ClusterClaim", Role::Bookkeeping, Scope::Cluster),
+    KindRow(NEXT_GROUP, "ClusterProviderClass", Role::Bookkeeping, Scope::Cluster),
+    KindRow(NEXT_GROUP, "Work", Role::Bookkeeping, Scope::Namespaced),
 ];
 
 /// The kinds to compare a misspelt kind with.
@@ -188,7 +188,7 @@ pub fn scope(group: &str, kind: &str) -> Option<Scope> {
     row(group, kind).map(|row| row.3)
 }
 
-fn row(group: &str, kind: &str) -> Option<&'static Row> {
+fn row(group: &str, kind: &str) -> Option<&'static KindRow> {
     ROWS.iter().find(|row| row.0 == group && row.1 == kind)
 }
 

@@ -12,9 +12,9 @@ mod envelope;
 mod hub_refusals;
 mod kinds;
 mod make;
-mod next;
 mod overrides;
 mod placement;
+mod placement_policy;
 mod policy;
 mod select;
 mod staged_updates;
@@ -62,7 +62,7 @@ pub const DIALECT: Dialect = Dialect {
     is_placement: kinds::is_placement,
     staged_runs: Some(&make::STAGED_RUNS),
     cluster_scoped: kinds::CLUSTER_SCOPED,
-    name_labels: &[next::ALIAS],
+    name_labels: &[placement_policy::ALIAS],
     access_role: kinds::access_role,
     carried_objects: envelope::carried_objects,
     switches: &[UNWRAP_CONFIG_MAPS],
@@ -81,7 +81,7 @@ pub const DIALECT: Dialect = Dialect {
 
 /// The documents after reading, each with its index in the input.
 #[derive(Default)]
-struct Read {
+struct ReadDocuments {
     placements: Vec<(usize, Shared<PlacementSpec>)>,
     overrides: Vec<(usize, Shared<OverrideSpec>)>,
     envelopes: Vec<Shared<Envelope>>,
@@ -90,7 +90,7 @@ struct Read {
 
 /// The reading of a single document.
 #[derive(Debug, Default)]
-struct One {
+struct DocumentReading {
     cluster: Option<Shared<Cluster>>,
     placement: Option<Shared<PlacementSpec>>,
     over: Option<Shared<OverrideSpec>>,
@@ -106,7 +106,7 @@ fn lower(input: &Input<'_>, lowered: &mut Lowered) {
         let against = ReadingContext { stage: "KubeFleet", context: 0, unknown_fields };
         document.recall(against, || read_one(input, document))
     });
-    let mut read = Read::default();
+    let mut read = ReadDocuments::default();
     for (index, one) in readings.iter().enumerate() {
         lowered.diagnostics.extend(one.diagnostics.iter().cloned());
         if one.faulty {
@@ -134,13 +134,15 @@ fn scope_of(input: &Input<'_>, document: &Document) -> Scope {
     input.scope(document, unknown_fields).refuse_nulls()
 }
 
-fn read_one(input: &Input<'_>, document: &Document) -> One {
+fn read_one(input: &Input<'_>, document: &Document) -> DocumentReading {
     let (scope, key, root) = (scope_of(input, document), &document.key, &document.open());
-    let mut one = One::default();
+    let mut one = DocumentReading::default();
     match kinds::role(&key.group, &key.kind) {
         Some(Role::Cluster) => one.cluster = cluster::read(&scope, root).map(Into::into),
         Some(Role::Placement) => one.placement = placement::read(&scope, root, key).map(Into::into),
-        Some(Role::PlacementPolicy) => one.placement = next::read(&scope, root, key).map(Into::into),
+        Some(Role::PlacementPolicy) => {
+            one.placement = placement_policy::read(&scope, root, key).map(Into::into);
+        }
         Some(Role::Override) => one.over = overrides::read(&scope, root, key).map(Into::into),
         Some(Role::Envelope) => {
             one.envelope = envelope::read(&scope, root, &key.kind, &document.version).map(Into::into);
@@ -167,7 +169,7 @@ fn settle(scope: Scope, index: usize, lowered: &mut Lowered) -> bool {
     sound
 }
 
-fn take_staged_updates(input: &Input<'_>, read: &Read, lowered: &mut Lowered) {
+fn take_staged_updates(input: &Input<'_>, read: &ReadDocuments, lowered: &mut Lowered) {
     let staged: Vec<&StagedUpdate> = read.staged.iter().map(|one| &**one).collect();
     let placements = read.placements.iter().map(|(_, spec)| &**spec);
     lowered.diagnostics.extend(staged_updates::check_references(&input.documents, placements, &staged));
@@ -180,7 +182,7 @@ fn take_staged_updates(input: &Input<'_>, read: &Read, lowered: &mut Lowered) {
     }
 }
 
-fn drop_rivals(read: &mut Read, lowered: &mut Lowered) {
+fn drop_rivals(read: &mut ReadDocuments, lowered: &mut Lowered) {
     let specs: Vec<_> = read.overrides.iter().map(|(_, spec)| spec.clone()).collect();
     let (refused, found) = overrides::refuse_rivals(&specs);
     lowered.diagnostics.extend(found);
@@ -194,7 +196,7 @@ fn drop_rivals(read: &mut Read, lowered: &mut Lowered) {
 }
 
 /// Looks up the objects of every placement; returns the workloads.
-fn place(input: &Input<'_>, read: &Read, lowered: &mut Lowered) -> Vec<Workload> {
+fn place(input: &Input<'_>, read: &ReadDocuments, lowered: &mut Lowered) -> Vec<Workload> {
     let stock = Selectable::new(input.plain, &read.envelopes);
     let mut workloads = Vec::new();
     for (index, spec) in &read.placements {

@@ -1,16 +1,16 @@
 //! Behaviour that the fixtures do not show.
 
 use super::testing::{lower, lower_text, lower_with, messages, objects, policy, workload};
-use berth_base::model::cluster::Standing;
+use berth_base::model::cluster::Readiness;
 use berth_base::model::rollout::Strategy;
 
 #[test]
 fn a_status_without_agents_or_conditions_says_nothing_of_health() {
     let lowered = lower_text(&format!("{MEMBER}status: {{properties: {{x: {{value: '1'}}}}}}\n"));
-    assert_eq!(lowered.clusters[0].standing, Standing::Assumed);
+    assert_eq!(lowered.clusters[0].standing, Readiness::Assumed);
     assert_eq!(lowered.clusters[0].properties.get("x").map(String::as_str), Some("1"));
     let lowered = lower_text(&format!("{MEMBER}status: {{conditions: []}}\n"));
-    assert!(matches!(lowered.clusters[0].standing, Standing::Reported(_)));
+    assert!(matches!(lowered.clusters[0].standing, Readiness::Reported(_)));
 }
 
 #[test]

@@ -8,12 +8,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
-use berth_base::model::cluster::{AddOnScore, Cluster, Method, Taint, View};
+use berth_base::model::cluster::{AddOnScore, Cluster, ClusterView, Method, Taint};
 use berth_base::model::quantity;
 use berth_base::model::selector::Labels;
 use berth_base::yaml::Node;
 
-pub(super) const MANAGED_CLUSTER: View = View { name: "managedCluster", shown, methods: METHODS };
+pub(super) const MANAGED_CLUSTER: ClusterView =
+    ClusterView { name: "managedCluster", shown, methods: METHODS };
 
 /// The field of a status that holds claims.
 pub(super) const CLAIMS: &str = "clusterClaims";

@@ -14,7 +14,7 @@ use super::kinds::CLUSTER;
 use super::sets::{DEFAULT_SET, SET_LABEL};
 use crate::dialects::{ClusterKind, Document, NewCluster, clusters};
 use berth_base::diag::Diagnostic;
-use berth_base::model::cluster::{AddOnScore, Report, Standing};
+use berth_base::model::cluster::{AddOnScore, Readiness, Report};
 use berth_base::model::selector::Labels;
 use berth_base::model::status::TaintName;
 use berth_base::model::{Cluster, ClusterStatus, Effect, Map, Quantity, Shared, Taint, Timestamp};
@@ -132,10 +132,10 @@ fn read_status(mut status: Fields<'_>, cluster: &mut Cluster) {
         if let Some((_, key)) = keys.into_iter().find(|(word, _)| *word == value) {
             report.taints.push(taint(key, "", EFFECTS[0], since));
         }
-        cluster.standing = Standing::Reported(report);
+        cluster.standing = Readiness::Reported(report);
     }
     // A taint that the file already has counts from the moment in the file.
-    if let Standing::Reported(report) = &mut cluster.standing {
+    if let Readiness::Reported(report) = &mut cluster.standing {
         let known =
             |taint: &Taint| cluster.taints.iter().any(|known| TaintName::of(known) == TaintName::of(taint));
         report.taints.retain(|taint| !known(taint));

@@ -40,7 +40,7 @@ fn placement(decision: &Decision) -> Json {
 
 /// The standing of one cluster's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Work {
+enum WorkState {
     Applied,
     Degraded,
     Progressing,
@@ -50,9 +50,9 @@ fn work(described: &Described<'_>) -> Json {
     let Described { decision, placed, .. } = described;
     let total = placed.len();
     let waits = described.waits();
-    let works: BTreeMap<&str, Work> =
+    let works: BTreeMap<&str, WorkState> =
         placed.iter().map(|(name, member)| (*name, standing(decision, *member, &waits))).collect();
-    let applied = works.values().filter(|work| **work == Work::Applied).count();
+    let applied = works.values().filter(|work| **work == WorkState::Applied).count();
     let all = if applied == total { ("True", "AsExpected") } else { ("False", "NotAsExpected") };
     let rolled_out = match waits.first_key_value() {
         None if applied == total => ("True", "Complete", "all clusters have the current release".to_owned()),
@@ -77,29 +77,29 @@ fn work(described: &Described<'_>) -> Json {
     })
 }
 
-fn standing(decision: &Decision, member: Option<&Member<'_>>, waits: &BTreeMap<&str, String>) -> Work {
-    let Some(member) = member else { return Work::Progressing };
+fn standing(decision: &Decision, member: Option<&Member<'_>>, waits: &BTreeMap<&str, String>) -> WorkState {
+    let Some(member) = member else { return WorkState::Progressing };
     let view = member.view();
     let has_problem = view.problem_of(&decision.objects).is_some();
     if has_problem || decision.failures.iter().any(|failure| failure.cluster == member.name) {
-        return Work::Degraded;
+        return WorkState::Degraded;
     }
     let is_current =
         view.has(&decision.objects) && !view.awaits(&decision.objects) && !waits.contains_key(member.name);
-    if is_current { Work::Applied } else { Work::Progressing }
+    if is_current { WorkState::Applied } else { WorkState::Progressing }
 }
 
-fn summary<'w>(works: impl Iterator<Item = &'w Work> + Clone) -> Json {
-    let count = |wanted: Work| works.clone().filter(|work| **work == wanted).count();
+fn summary<'w>(works: impl Iterator<Item = &'w WorkState> + Clone) -> Json {
+    let count = |wanted: WorkState| works.clone().filter(|work| **work == wanted).count();
     json!({
-        "total": works.clone().count(), "applied": count(Work::Applied), "degraded": count(Work::Degraded),
-        "progressing": count(Work::Progressing),
+        "total": works.clone().count(), "applied": count(WorkState::Applied), "degraded": count(WorkState::Degraded),
+        "progressing": count(WorkState::Progressing),
     })
 }
 
 /// Returns the summary of each placement that the work follows. A cluster counts for each placement that
 /// picks it.
-fn by_placement(described: &Described<'_>, works: &BTreeMap<&str, Work>) -> Vec<Json> {
+fn by_placement(described: &Described<'_>, works: &BTreeMap<&str, WorkState>) -> Vec<Json> {
     let Described { decision, fleet: Some(fleet), decisions: Some(decisions), .. } = described else {
         return Vec::new();
     };
@@ -107,12 +107,12 @@ fn by_placement(described: &Described<'_>, works: &BTreeMap<&str, Work>) -> Vec<
     let Some(Source::Follows(follow)) = source else { return Vec::new() };
     let one = |placement: &PlacementRef| {
         let followed = fleet.find(placement).and_then(|found| decisions.get(&found.key));
-        let mut groups: BTreeMap<usize, Vec<&Work>> = BTreeMap::new();
+        let mut groups: BTreeMap<usize, Vec<&WorkState>> = BTreeMap::new();
         for pick in followed.into_iter().flat_map(Decision::picked) {
             let group = pick.group.as_ref().map_or(0, |group| group.index);
             groups.entry(group).or_default().extend(works.get(&*pick.cluster));
         }
-        let is_available = |works: &&Vec<&Work>| works.iter().all(|work| **work == Work::Applied);
+        let is_available = |works: &&Vec<&WorkState>| works.iter().all(|work| **work == WorkState::Applied);
         let available = groups.values().filter(is_available).count();
         json!({
             "name": placement.name,

@@ -49,13 +49,13 @@ pub const DIALECT: Dialect = Dialect {
 
 /// The context of placements.
 #[derive(Debug, Default)]
-struct Context {
+struct PlacementContext {
     sets: Sets,
     bindings: Bindings,
 }
 
 fn lower(input: &Input<'_>, lowered: &mut Lowered) {
-    let mut context = Context::default();
+    let mut context = PlacementContext::default();
     let mut reader = Reader { input, lowered, is_newer: kinds::is_newer, refuses_nulls: true };
     reader.each(of(Role::Set), |scope, document, _| sets::read(scope, document, &mut context.sets));
     reader.each(of(Role::Binding), |scope, document, _| {

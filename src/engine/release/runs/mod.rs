@@ -20,7 +20,7 @@ use berth_base::model::{Decision, Fleet, Key, Timestamp};
 use berth_base::text::some_of;
 
 use super::staged::{self, StagedOrders};
-use super::stages::{ClusterLabels, Fault, plan};
+use super::stages::{ClusterLabels, StageFault, plan};
 use super::strategies::{Step, Turn};
 
 /// Returns the runs that would begin now, the newest last.
@@ -154,7 +154,7 @@ pub fn by_stages<'f>(
     decision: Option<&Decision>,
     releases: &Releases,
     now: Timestamp,
-) -> Result<Staged<'f>, Vec<Fault>> {
+) -> Result<Staged<'f>, Vec<StageFault>> {
     let release = releases.current.number;
     let is_going = |progress: &&RunProgress| progress.run.is_none() && progress.release == release;
     let going = releases.run.as_ref().filter(is_going);
@@ -196,7 +196,7 @@ pub fn plan_run(
     labels: &ClusterLabels<'_>,
     decision: Option<&Decision>,
     run: &Run,
-) -> Result<Vec<StageProgress>, Vec<Fault>> {
+) -> Result<Vec<StageProgress>, Vec<StageFault>> {
     let strategy = fleet.stage_strategies.get(&run.strategy).ok_or_else(Vec::new)?;
     let workload = fleet.workloads.get(&run.workload).filter(|one| one.strategy == Strategy::Runs);
     let (_, decision) = workload.zip(decision).ok_or_else(Vec::new)?;
@@ -233,7 +233,7 @@ pub fn standing(
 }
 
 /// Returns the faults of a run's stages, as errors at its strategy.
-pub fn diagnostics(fleet: &Fleet, run: &Run, faults: &[Fault]) -> Vec<Diagnostic> {
+pub fn diagnostics(fleet: &Fleet, run: &Run, faults: &[StageFault]) -> Vec<Diagnostic> {
     let at = fleet.stage_strategies.get(&run.strategy).map_or(&run.origin, |strategy| &strategy.origin);
     faults.iter().map(|fault| fault.diagnostic(at)).collect()
 }

@@ -7,7 +7,6 @@ use berth_base::model::release::Release;
 use berth_base::model::rollout::Amount;
 use berth_base::model::staged::{Side, StageApproval, StageStrategy};
 use berth_base::model::{Cluster, ContentId, Map, Pick, Requirement, Selector, Shared, Workload};
-use std::collections::BTreeMap;
 
 use RunState::{Initialize, Stop};
 
@@ -85,20 +84,8 @@ fn driven<'f>(fleet: &'f Fleet, recorded: Option<&RunProgress>) -> Driven<'f> {
 }
 
 fn releases(number: u64, recorded: Option<&RunProgress>) -> Releases {
-    Releases {
-        key: key("Workload", "web"),
-        current: Release { number, begun: now(), inputs: ContentId([1; 20]) },
-        good: None,
-        earlier: Vec::new(),
-        assigned: BTreeMap::new(),
-        stays: BTreeMap::new(),
-        taken_back: false,
-        restarts: 0,
-        halted: None,
-        run: recorded.cloned(),
-        removing: BTreeMap::new(),
-        awaited: BTreeMap::new(),
-    }
+    let current = Release { number, begun: now(), inputs: ContentId([1; 20]) };
+    Releases { run: recorded.cloned(), ..Releases::of(key("Workload", "web"), current) }
 }
 
 /// Returns the name of the driving run, its content, and whether it begins.
@@ -236,5 +223,5 @@ fn each_release_goes_through_stages_without_a_run() {
     assert!(second.begins && second.step(&turns, now()).0.give.is_empty());
     let one = (stages[..1].to_vec(), open(&[]));
     let faults = by_stages(labels(&fleet), one, Some(&decision()), &releases(1, None), now());
-    assert_eq!(faults.expect_err("a fault"), [Fault::InNoStage { clusters: vec!["b1".to_owned()] }]);
+    assert_eq!(faults.expect_err("a fault"), [StageFault::InNoStage { clusters: vec!["b1".to_owned()] }]);
 }

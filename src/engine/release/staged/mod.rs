@@ -67,7 +67,7 @@ pub(super) fn step<'a>(
 ) -> Stepped<'a> {
     let mut progress = before.clone();
     queue_joined(orders, turns, &mut progress);
-    let view = View { approved: orders.approved, state: orders.state, turns, now };
+    let view = RunView { approved: orders.approved, state: orders.state, turns, now };
     let mut step = Step::default();
     let mut current = None;
     for (index, stage) in progress.stages.iter_mut().enumerate() {
@@ -152,7 +152,7 @@ fn last_stage(progress: &mut RunProgress) -> usize {
 
 /// The clusters of one stage, by their progress.
 #[derive(Default)]
-struct Seen<'a> {
+struct StageClusters<'a> {
     /// Assigned without a success yet, including failed clusters.
     under_way: usize,
     failed: Vec<&'a str>,
@@ -163,14 +163,14 @@ struct Seen<'a> {
     removing: usize,
 }
 
-struct View<'v, 'a> {
+struct RunView<'v, 'a> {
     approved: &'v BTreeSet<StageGate>,
     state: RunState,
     turns: &'v [Turn<'a>],
     now: Timestamp,
 }
 
-impl<'a> View<'_, 'a> {
+impl<'a> RunView<'_, 'a> {
     fn turn(&self, cluster: &str) -> Option<&Turn<'a>> {
         let index = self.turns.binary_search_by(|turn| turn.cluster.cmp(cluster)).ok()?;
         Some(&self.turns[index])
@@ -221,8 +221,8 @@ impl<'a> View<'_, 'a> {
     }
 
     /// Sorts a stage's clusters by their progress, and records it. Skips clusters that are no longer picked.
-    fn look(&self, stage: &mut StageProgress) -> Seen<'a> {
-        let mut seen = Seen::default();
+    fn look(&self, stage: &mut StageProgress) -> StageClusters<'a> {
+        let mut seen = StageClusters::default();
         for cluster in &mut stage.clusters {
             let Some(turn) = self.turn(&cluster.name).filter(|turn| turn.picked) else { continue };
             if turn.has != Version::New {

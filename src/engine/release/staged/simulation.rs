@@ -1,5 +1,5 @@
-//! Staged rollouts over random histories: members that are slow, fail, join, leave or change labels; people
-//! who approve, stop and resume.
+//! Staged rollouts over random histories, in which members are slow, fail, join, leave or change labels, and
+//! people approve, stop and resume.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,7 +40,7 @@ struct Member {
 }
 
 #[derive(Clone, Debug)]
-struct World {
+struct SimulatedRun {
     stages: Vec<Stage>,
     members: BTreeMap<String, Member>,
     joined: usize,
@@ -81,8 +81,8 @@ fn stage(index: usize, (at_a_time, before, waits, after): (Amount, bool, bool, b
     }
 }
 
-impl World {
-    fn new(stages: Vec<Stage>, rings: &[usize]) -> World {
+impl SimulatedRun {
+    fn new(stages: Vec<Stage>, rings: &[usize]) -> SimulatedRun {
         let member = |(index, ring): (usize, &usize)| {
             let has = if index % 2 == 0 { Version::Old } else { Version::Nothing };
             let labels = labels(ring % stages.len());
@@ -91,7 +91,7 @@ impl World {
         let members: BTreeMap<String, Member> = rings.iter().enumerate().map(member).collect();
         let planned = plan(&stages, members.iter().map(|(name, member)| (name.as_str(), &member.labels)));
         let now = "2026-06-01T12:00:00Z".parse().expect("a moment");
-        World {
+        SimulatedRun {
             progress: begun(planned.expect("each ring is a stage"), now),
             stages,
             joined: members.len(),
@@ -313,7 +313,7 @@ proptest! {
         events in events(),
     ) {
         let stages = paces.into_iter().enumerate().map(|(index, pace)| stage(index, pace)).collect();
-        let mut world = World::new(stages, &rings);
+        let mut world = SimulatedRun::new(stages, &rings);
         for event in &events {
             world.step();
             world.happen(event);

@@ -1,7 +1,7 @@
 //! Single moments of staged rollouts.
 
 use super::*;
-use crate::release::stages::{Fault, plan};
+use crate::release::stages::{StageFault, plan};
 use berth_base::model::Selector;
 use berth_base::model::selector::Requirement;
 
@@ -260,13 +260,14 @@ fn all_faults_of_stages_are_found_at_once() {
     stages[1].sorted_by = Some("order".to_owned());
     let labels = [ring("a"), ring("b"), Labels::new()];
     let faults = plan(&stages, ["a1", "b1", "c1"].into_iter().zip(&labels)).expect_err("faults");
-    let no_integer = |cluster: &str| Fault::NoInteger {
+    let no_integer = |cluster: &str| StageFault::NoInteger {
         cluster: cluster.to_owned(),
         stage: "b".to_owned(),
         label: "order".to_owned(),
         value: None,
     };
-    let in_two = Fault::InTwoStages { cluster: "a1".to_owned(), stages: ["a".to_owned(), "b".to_owned()] };
-    let in_none = Fault::InNoStage { clusters: vec!["c1".to_owned()] };
+    let in_two =
+        StageFault::InTwoStages { cluster: "a1".to_owned(), stages: ["a".to_owned(), "b".to_owned()] };
+    let in_none = StageFault::InNoStage { clusters: vec!["c1".to_owned()] };
     assert_eq!(faults, [in_two, no_integer("a1"), no_integer("b1"), in_none]);
 }

@@ -1,7 +1,6 @@
 //! Tests that a placement's conditions follow the reports of its clusters.
 
 use super::*;
-use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
@@ -128,24 +127,17 @@ fn clusters_of_a_rollout_wait_in_each_systems_words() {
         [status("a", "new", vec![]), status("b", "new", vec![])].into();
     let folder = |name: &str| (name.to_owned(), Published { sequence: 1, tree: "new".to_owned() });
     let published = ["a", "b"].map(folder).into();
-    let described = |group: &str, kind: &str, told: &[&str]| {
+    let described = |group: &str, kind: &str, assigned: &[&str]| {
         let key = Key::new(group, kind, "shop", "web");
         let decision = Decision { key: key.clone(), ..decision(&object) };
         let release = |number| Release { number, begun: at(0), inputs: ContentId([0; 20]) };
-        let told = told.iter().map(|name| ((*name).to_owned(), Assignment { release: 2, at: at(10) }));
+        let assigned =
+            assigned.iter().map(|name| ((*name).to_owned(), Assignment { release: 2, at: at(10) }));
         let releases = Releases {
-            key: key.clone(),
-            current: release(2),
             good: Some(1),
             earlier: vec![release(1)],
-            assigned: told.collect(),
-            stays: BTreeMap::new(),
-            taken_back: false,
-            restarts: 0,
-            halted: None,
-            run: None,
-            removing: BTreeMap::new(),
-            awaited: BTreeMap::new(),
+            assigned: assigned.collect(),
+            ..Releases::of(key.clone(), release(2))
         };
         let state = State { releases: [(key, releases.into())].into(), ..State::default() };
         let observed =

@@ -18,7 +18,7 @@ use crate::publish::{self, CurrentState, Processed, Summary};
 use berth_base::model::Timestamp;
 use berth_base::text::{counted, some_of};
 use berth_engine::plan::plan;
-use berth_git::protocol::trailers::one_line;
+use berth_git::shared_refs::trailers::one_line;
 use berth_git::{CommitId, GitError, Identity, Merged, Repo, TreeId, Writer};
 
 const SHOWN_FILES: usize = 10;

@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The previews made by this process. Others are made again: anyone who may push branches could have written them.
 #[derive(Debug, Default)]
 pub struct Previews {
-    made: BTreeMap<String, Made>,
+    made: BTreeMap<String, MadePreview>,
     /// The preview in progress; there is one at a time.
     under_way: Option<Drafting<(String, Merge), Result<CommitId, PassError>>>,
 }
@@ -43,7 +43,7 @@ struct Merge {
 }
 
 #[derive(Debug)]
-struct Made {
+struct MadePreview {
     merge: Merge,
     /// `None` if making it took too long.
     commit: Option<CommitId>,
@@ -157,7 +157,7 @@ impl Previews {
                 }
                 None => continue,
             };
-            self.made.insert(name.clone(), Made { merge, commit: Some(commit) });
+            self.made.insert(name.clone(), MadePreview { merge, commit: Some(commit) });
             let old = there.get(&on).copied();
             if old != Some(commit) {
                 changes.push(match repo.move_ref(&on, old, commit) {
@@ -178,8 +178,8 @@ impl Previews {
     ) -> Result<Option<Result<CommitId, String>>, PassError> {
         let known = self.made.get(name).filter(|made| made.merge == merge);
         match known.filter(|made| made.commit.is_none_or(|commit| round.repo.has_commit(commit))) {
-            Some(Made { commit: None, .. }) => return Ok(None),
-            Some(Made { commit: Some(commit), .. }) => return Ok(Some(Ok(*commit))),
+            Some(MadePreview { commit: None, .. }) => return Ok(None),
+            Some(MadePreview { commit: Some(commit), .. }) => return Ok(Some(Ok(*commit))),
             None => {}
         }
         let patience = if round.all { LONGEST } else { PATIENCE.saturating_sub(round.begun.elapsed()) };
@@ -202,7 +202,7 @@ impl Previews {
             Progress::UnderWay => None,
             Progress::Gone => Some(Err("berth crashed while making it, a bug".to_owned())),
             Progress::GivenUp => {
-                self.made.insert(name.to_owned(), Made { merge, commit: None });
+                self.made.insert(name.to_owned(), MadePreview { merge, commit: None });
                 Some(Err(format!("it takes more than {} seconds", LONGEST.as_secs())))
             }
         })

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::Sender;
 use tracing::{debug, info, warn};
 
-use super::{Fate, Message, Offer};
+use super::{Message, Offer, StatusOutcome};
 use berth_base::backoff::pace::paced;
 use berth_base::model::{ClusterStatus, ContentId, Timestamp};
 use berth_base::status::read_status;
-use berth_git::protocol::statuses;
+use berth_git::shared_refs::statuses;
 use berth_git::transport::{RefPush, Transport, TransportError, Want, WorkingCopy, upkeep};
 use berth_git::{CommitId, EntryKind, GitError, Identity, Repo, TreeId, Writer};
 
@@ -35,7 +35,7 @@ const LONGEST: usize = 256;
 
 const MESSAGE: &str = "berth: statuses of members\n";
 
-const NOT_KEPT: Fate = Fate::Unavailable("the status cannot be stored now");
+const NOT_KEPT: StatusOutcome = StatusOutcome::Unavailable("the status cannot be stored now");
 
 /// Stores statuses at a remote.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ struct Draft {
     /// The new content of each path; `None` removes it.
     edits: BTreeMap<String, Option<Known>>,
     /// The outcome of each status, in order, once the edits are stored.
-    fates: Vec<Fate>,
+    fates: Vec<StatusOutcome>,
     /// True if a status differs from the last one.
     has_news: bool,
 }
@@ -250,23 +250,23 @@ fn draft(
         let path = statuses::path_of(&status.cluster);
         if fleet.is_some_and(|fleet| !fleet.contains(&path)) {
             let why = format!("the fleet has no cluster `{}`", status.cluster);
-            draft.fates.push(Fate::Refused(why));
+            draft.fates.push(StatusOutcome::Refused(why));
             continue;
         }
         let before = there.statuses.get(&path).copied();
         let last = draft.edits.get(&path).copied().flatten().or(before);
         let known = Known { content: writer.blob(bytes)?, reported: Some(*reported) };
         draft.fates.push(match last {
-            Some(last) if last.content == known.content => Fate::Known,
+            Some(last) if last.content == known.content => StatusOutcome::Known,
             // With equal seconds, it is unknown which status is newer.
-            Some(Known { reported: Some(last), .. }) if *reported <= last => Fate::Untimely(format!(
-                "a status from {last} is already known, and this one is of {reported}"
-            )),
+            Some(Known { reported: Some(last), .. }) if *reported <= last => StatusOutcome::Untimely(
+                format!("a status from {last} is already known, and this one is of {reported}"),
+            ),
             _ => {
                 let earlier = before.and_then(|before| kept_status(repo, &path, before.content));
                 draft.has_news |= earlier.is_none_or(|earlier| !earlier.says_the_same(status));
                 draft.edits.insert(path, Some(known));
-                Fate::Kept
+                StatusOutcome::Kept
             }
         });
     }

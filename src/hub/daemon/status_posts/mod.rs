@@ -1,11 +1,11 @@
 //! Statuses by POST: members that cannot push send them signed, and the daemon pushes many in one commit.
 //!
-//! - `desk`: receives and checks statuses, within limits even for strangers. `gatherer`: stores waiting statuses in
-//!   one commit on one ref, and answers after the push. [`Fate`]: the outcome, as an answer and as a label of a
+//! - `receiver`: receives and checks statuses, within limits even for strangers. `gatherer`: stores waiting statuses in
+//!   one commit on one ref, and answers after the push. [`StatusOutcome`]: the outcome, as an answer and as a label of a
 //!   counter.
 
-mod desk;
 mod gatherer;
+mod receiver;
 
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
@@ -18,10 +18,10 @@ use super::standby::PublishRight;
 use berth_base::model::{self, Cluster, ClusterStatus, Map, Timestamp};
 use berth_http::listener::{Answer, StatusCode};
 use berth_telemetry::meter::{ByLabel, Counter};
-use desk::Desk;
+use receiver::StatusReceiver;
 
-pub use desk::SignersFile;
 pub use gatherer::Gatherer;
+pub use receiver::SignersFile;
 
 /// A status waiting to be stored.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ struct Offer {
     status: ClusterStatus,
     reported: Timestamp,
     bytes: Vec<u8>,
-    answer: tokio::sync::oneshot::Sender<Fate>,
+    answer: tokio::sync::oneshot::Sender<StatusOutcome>,
 }
 
 /// The input of the gatherer.
@@ -70,7 +70,7 @@ impl StatusPosts {
         counts: ByLabel<Counter>,
     ) -> std::io::Result<(StatusPosts, SocketAddr)> {
         let shared = Shared::default();
-        let address = Desk::serve(address, signers, shared.clone(), counts)?;
+        let address = StatusReceiver::serve(address, signers, shared.clone(), counts)?;
         Ok((StatusPosts { shared, gatherer: Some(gatherer), refuses: Arc::default() }, address))
     }
 
@@ -117,7 +117,7 @@ fn lock(shared: &Shared) -> std::sync::MutexGuard<'_, Option<Open>> {
 
 /// The outcome of a status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Fate {
+enum StatusOutcome {
     /// The status was stored in the repository.
     Kept,
     /// The status was already stored.
@@ -139,34 +139,34 @@ enum Fate {
 pub const RESULTS: [&str; 8] =
     ["kept", "known", "untimely", "unsigned", "refused", "unreadable", "too_many", "unavailable"];
 
-impl Fate {
+impl StatusOutcome {
     /// Returns the value of the label.
     pub fn word(&self) -> &'static str {
         match self {
-            Fate::Kept => "kept",
-            Fate::Known => "known",
-            Fate::Untimely(_) => "untimely",
-            Fate::Unsigned(_) => "unsigned",
-            Fate::Refused(_) => "refused",
-            Fate::Unreadable(_) | Fate::NoLength | Fate::TooLarge => "unreadable",
-            Fate::TooMany => "too_many",
-            Fate::Unavailable(_) => "unavailable",
+            StatusOutcome::Kept => "kept",
+            StatusOutcome::Known => "known",
+            StatusOutcome::Untimely(_) => "untimely",
+            StatusOutcome::Unsigned(_) => "unsigned",
+            StatusOutcome::Refused(_) => "refused",
+            StatusOutcome::Unreadable(_) | StatusOutcome::NoLength | StatusOutcome::TooLarge => "unreadable",
+            StatusOutcome::TooMany => "too_many",
+            StatusOutcome::Unavailable(_) => "unavailable",
         }
     }
 
     pub fn answer(self) -> Answer {
         let (status, text) = match self {
-            Fate::Kept | Fate::Known => return Answer::plain(StatusCode::NO_CONTENT, ""),
-            Fate::Untimely(why) => (StatusCode::CONFLICT, why),
-            Fate::Unsigned(why) => (StatusCode::UNAUTHORIZED, why),
-            Fate::Refused(why) => (StatusCode::FORBIDDEN, why),
-            Fate::Unreadable(why) => (StatusCode::BAD_REQUEST, why),
-            Fate::NoLength => {
+            StatusOutcome::Kept | StatusOutcome::Known => return Answer::plain(StatusCode::NO_CONTENT, ""),
+            StatusOutcome::Untimely(why) => (StatusCode::CONFLICT, why),
+            StatusOutcome::Unsigned(why) => (StatusCode::UNAUTHORIZED, why),
+            StatusOutcome::Refused(why) => (StatusCode::FORBIDDEN, why),
+            StatusOutcome::Unreadable(why) => (StatusCode::BAD_REQUEST, why),
+            StatusOutcome::NoLength => {
                 (StatusCode::LENGTH_REQUIRED, "the request has no valid `content-length`".to_owned())
             }
-            Fate::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the status is too long".to_owned()),
-            Fate::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too many requests".to_owned()),
-            Fate::Unavailable(why) => (StatusCode::SERVICE_UNAVAILABLE, why.to_owned()),
+            StatusOutcome::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the status is too long".to_owned()),
+            StatusOutcome::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too many requests".to_owned()),
+            StatusOutcome::Unavailable(why) => (StatusCode::SERVICE_UNAVAILABLE, why.to_owned()),
         };
         Answer::plain(status, format!("{text}\n"))
     }

@@ -108,7 +108,7 @@ pub(super) struct Check<'a> {
 
 /// The result of a check.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum DeliveryVerdict {
     /// No secret matches.
     Unsigned,
     /// The signature is valid, but its time is too far from now.
@@ -136,7 +136,7 @@ impl<'a> Check<'a> {
         self.running.iter_mut().for_each(|(_, context)| context.update(piece));
     }
 
-    pub fn end(self, now: Timestamp) -> Verdict {
+    pub fn end(self, now: Timestamp) -> DeliveryVerdict {
         let Check { credentials, running, secrets } = self;
         let digests = running.into_iter().map(|(key, context)| (key, context.sign()));
         let matching = |given: &[Digest]| {
@@ -150,20 +150,22 @@ impl<'a> Check<'a> {
         };
         match credentials {
             Credentials::Body(given) => match matching(&[given]) {
-                None => Verdict::Unsigned,
-                mark => Verdict::Signed { mark },
+                None => DeliveryVerdict::Unsigned,
+                mark => DeliveryVerdict::Signed { mark },
             },
             Credentials::Dated { moment, signatures, .. } => match matching(&signatures) {
-                None => Verdict::Unsigned,
-                Some(_) if moment.abs_diff(now.as_second()) > TOLERANCE.unsigned_abs() => Verdict::Stale,
-                mark => Verdict::Signed { mark },
+                None => DeliveryVerdict::Unsigned,
+                Some(_) if moment.abs_diff(now.as_second()) > TOLERANCE.unsigned_abs() => {
+                    DeliveryVerdict::Stale
+                }
+                mark => DeliveryVerdict::Signed { mark },
             },
             Credentials::Token { token, delivery } => {
                 let Some(secret) = secrets.iter().find(|secret| secret.is(&token)) else {
-                    return Verdict::Unsigned;
+                    return DeliveryVerdict::Unsigned;
                 };
                 let mark = delivery.map(|id| hmac::sign(&secret.of_body, &id));
-                Verdict::Signed { mark: mark.and_then(|mark| mark.as_ref().try_into().ok()) }
+                DeliveryVerdict::Signed { mark: mark.and_then(|mark| mark.as_ref().try_into().ok()) }
             }
         }
     }
@@ -194,7 +196,7 @@ mod tests {
         headers
     }
 
-    fn verdict(lines: &[(&'static str, &str)], second: i64) -> Option<Verdict> {
+    fn verdict(lines: &[(&'static str, &str)], second: i64) -> Option<DeliveryVerdict> {
         let secrets = secrets(&["another secret of mine", "0123456789abcdef", KEY]);
         let mut check = Check::new(Credentials::read(&headers(lines))?, &secrets);
         check.update(b"pay");
@@ -203,7 +205,7 @@ mod tests {
     }
 
     fn is_signed(lines: &[(&'static str, &str)]) -> bool {
-        matches!(verdict(lines, 0), Some(Verdict::Signed { .. }))
+        matches!(verdict(lines, 0), Some(DeliveryVerdict::Signed { .. }))
     }
 
     #[test]
@@ -272,10 +274,10 @@ mod tests {
         };
         for signature in [DATED, &two] {
             let mark = with("msg", "1700000000", signature);
-            assert!(matches!(mark, Some(Verdict::Signed { mark: Some(_) })), "{signature}: {mark:?}");
+            assert!(matches!(mark, Some(DeliveryVerdict::Signed { mark: Some(_) })), "{signature}: {mark:?}");
         }
-        assert_eq!(with("msg2", "1700000000", DATED), Some(Verdict::Unsigned));
-        assert_eq!(with("msg", "1700000001", DATED), Some(Verdict::Unsigned));
+        assert_eq!(with("msg2", "1700000000", DATED), Some(DeliveryVerdict::Unsigned));
+        assert_eq!(with("msg", "1700000001", DATED), Some(DeliveryVerdict::Unsigned));
         assert_eq!(with("msg", "1700000000", &many), None);
         for (moment, signature) in
             [("", DATED), ("now", DATED), ("1700000000", ""), ("1700000000", "v2,AAAA")]
@@ -285,7 +287,7 @@ mod tests {
         let lines =
             [("webhook-id", "msg"), ("webhook-timestamp", "1700000000"), ("webhook-signature", DATED)];
         for second in [1_700_000_301, 1_699_999_699] {
-            assert_eq!(verdict(&lines, second), Some(Verdict::Stale));
+            assert_eq!(verdict(&lines, second), Some(DeliveryVerdict::Stale));
         }
     }
 
@@ -295,7 +297,7 @@ mod tests {
         let one = verdict(&[("x-hub-signature-256", &right), ("x-github-delivery", "a")], 0);
         assert_eq!(one, verdict(&[("x-gitea-signature", SIGNED), ("idempotency-key", "b")], 0));
         let token = ("x-gitlab-token", "0123456789abcdef");
-        assert_eq!(verdict(&[token], 0), Some(Verdict::Signed { mark: None }));
+        assert_eq!(verdict(&[token], 0), Some(DeliveryVerdict::Signed { mark: None }));
         let named = |id| verdict(&[token, ("idempotency-key", id), ("x-gitlab-event-uuid", "same")], 0);
         assert_eq!(named("a"), named("a"));
         assert_ne!(named("a"), named("b"));

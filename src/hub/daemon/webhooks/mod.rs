@@ -22,7 +22,7 @@ use berth_base::backoff::pace::paced;
 use berth_base::model::Timestamp;
 use berth_http::listener::{self, Answer, BodyError, HeaderMap, Limits, Method, Request, StatusCode};
 use berth_telemetry::meter::{ByLabel, Counter};
-use credentials::{Check, Credentials, Verdict};
+use credentials::{Check, Credentials, DeliveryVerdict};
 
 pub use secrets::{SecretError, SecretFile};
 
@@ -56,7 +56,7 @@ const PUSHES: [&str; 9] = [
 
 /// The outcome of a delivery.
 #[derive(Clone, Copy, Debug)]
-enum Fate {
+enum DeliveryOutcome {
     Accepted,
     Ignored,
     Repeated,
@@ -67,29 +67,31 @@ enum Fate {
     TooMany,
 }
 
-impl Fate {
+impl DeliveryOutcome {
     /// Returns the value of the counter's label.
     fn word(self) -> &'static str {
         match self {
-            Fate::Accepted => "accepted",
-            Fate::Ignored => "ignored",
-            Fate::Repeated | Fate::Stale => "repeated",
-            Fate::Unsigned | Fate::Unusable => "unsigned",
-            Fate::TooLarge => "too_large",
-            Fate::TooMany => "too_many",
+            DeliveryOutcome::Accepted => "accepted",
+            DeliveryOutcome::Ignored => "ignored",
+            DeliveryOutcome::Repeated | DeliveryOutcome::Stale => "repeated",
+            DeliveryOutcome::Unsigned | DeliveryOutcome::Unusable => "unsigned",
+            DeliveryOutcome::TooLarge => "too_large",
+            DeliveryOutcome::TooMany => "too_many",
         }
     }
 
     fn answer(self) -> Answer {
         let (status, text) = match self {
-            Fate::Accepted => (StatusCode::ACCEPTED, "accepted\n"),
-            Fate::Ignored => (StatusCode::ACCEPTED, "ignored: this is no push\n"),
-            Fate::Repeated => (StatusCode::OK, "this was heard before\n"),
-            Fate::Stale => (StatusCode::UNAUTHORIZED, "`webhook-timestamp` is more than five minutes off\n"),
-            Fate::Unsigned => (StatusCode::UNAUTHORIZED, "unknown signature or token\n"),
-            Fate::Unusable => (StatusCode::SERVICE_UNAVAILABLE, "the secrets cannot be read\n"),
-            Fate::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too long\n"),
-            Fate::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too many requests\n"),
+            DeliveryOutcome::Accepted => (StatusCode::ACCEPTED, "accepted\n"),
+            DeliveryOutcome::Ignored => (StatusCode::ACCEPTED, "ignored: this is no push\n"),
+            DeliveryOutcome::Repeated => (StatusCode::OK, "this was heard before\n"),
+            DeliveryOutcome::Stale => {
+                (StatusCode::UNAUTHORIZED, "`webhook-timestamp` is more than five minutes off\n")
+            }
+            DeliveryOutcome::Unsigned => (StatusCode::UNAUTHORIZED, "unknown signature or token\n"),
+            DeliveryOutcome::Unusable => (StatusCode::SERVICE_UNAVAILABLE, "the secrets cannot be read\n"),
+            DeliveryOutcome::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "the body is too long\n"),
+            DeliveryOutcome::TooMany => (StatusCode::TOO_MANY_REQUESTS, "too many requests\n"),
         };
         Answer::plain(status, text)
     }
@@ -110,14 +112,14 @@ impl Webhooks {
         counts: ByLabel<Counter>,
     ) -> std::io::Result<(Webhooks, SocketAddr)> {
         let (wake, woken) = channel(1);
-        let count = move |fate: Fate| {
+        let count = move |fate: DeliveryOutcome| {
             counts.get_or_create(&[("result", fate.word())]).inc();
         };
         let full = {
             let count = count.clone();
-            move || count(Fate::TooMany)
+            move || count(DeliveryOutcome::TooMany)
         };
-        let desk = Desk {
+        let desk = DeliveryReceiver {
             secrets,
             wake,
             heard: RefCell::default(),
@@ -155,41 +157,43 @@ impl Webhooks {
 }
 
 /// Decides about deliveries, on one thread.
-struct Desk {
+struct DeliveryReceiver {
     secrets: SecretFile,
     wake: Sender<()>,
-    heard: RefCell<Heard>,
+    heard: RefCell<RecentDeliveries>,
     allowance: RefCell<Allowance>,
 }
 
-impl Desk {
+impl DeliveryReceiver {
     /// Returns the outcome, or `None` if the body ended early.
-    async fn decide(&self, request: Request) -> Option<Fate> {
+    async fn decide(&self, request: Request) -> Option<DeliveryOutcome> {
         if !self.allowance.borrow_mut().take(Instant::now()) {
-            return Some(Fate::TooMany);
+            return Some(DeliveryOutcome::TooMany);
         }
-        let Some(credentials) = Credentials::read(request.headers()) else { return Some(Fate::Unsigned) };
-        let Some(secrets) = self.secrets.read() else { return Some(Fate::Unusable) };
+        let Some(credentials) = Credentials::read(request.headers()) else {
+            return Some(DeliveryOutcome::Unsigned);
+        };
+        let Some(secrets) = self.secrets.read() else { return Some(DeliveryOutcome::Unusable) };
         let is_push = is_push(request.headers());
         let mut check = Check::new(credentials, &secrets);
         match request.read(LONGEST_BODY, |piece| check.update(piece)).await {
-            Err(BodyError::TooLong) => return Some(Fate::TooLarge),
+            Err(BodyError::TooLong) => return Some(DeliveryOutcome::TooLarge),
             Err(BodyError::Broken) => return None,
             Ok(()) => {}
         }
         let mark = match check.end(Timestamp::now()) {
-            Verdict::Unsigned => return Some(Fate::Unsigned),
-            Verdict::Stale => return Some(Fate::Stale),
-            Verdict::Signed { mark } => mark,
+            DeliveryVerdict::Unsigned => return Some(DeliveryOutcome::Unsigned),
+            DeliveryVerdict::Stale => return Some(DeliveryOutcome::Stale),
+            DeliveryVerdict::Signed { mark } => mark,
         };
         if !is_push {
-            return Some(Fate::Ignored);
+            return Some(DeliveryOutcome::Ignored);
         }
         if mark.is_some_and(|mark| !self.heard.borrow_mut().is_new(mark, Instant::now())) {
-            return Some(Fate::Repeated);
+            return Some(DeliveryOutcome::Repeated);
         }
         let _ = self.wake.try_send(());
-        Some(Fate::Accepted)
+        Some(DeliveryOutcome::Accepted)
     }
 }
 
@@ -207,9 +211,9 @@ const MOST: usize = 10_000;
 
 /// The marks of the last deliveries, oldest first.
 #[derive(Debug, Default)]
-struct Heard(VecDeque<(Instant, [u8; 32])>);
+struct RecentDeliveries(VecDeque<(Instant, [u8; 32])>);
 
-impl Heard {
+impl RecentDeliveries {
     /// Records a delivery. Returns true if it is the first with its mark.
     pub fn is_new(&mut self, mark: [u8; 32], now: Instant) -> bool {
         while self.0.front().is_some_and(|(at, _)| now.duration_since(*at) > WINDOW) {
@@ -232,7 +236,7 @@ mod tests {
 
     #[test]
     fn a_delivery_counts_once_within_the_window_and_the_memory_is_bounded() {
-        let (mut heard, now) = (Heard::default(), Instant::now());
+        let (mut heard, now) = (RecentDeliveries::default(), Instant::now());
         assert!(heard.is_new([1; 32], now));
         assert!(!heard.is_new([1; 32], now + WINDOW));
         assert!(heard.is_new([1; 32], now + WINDOW + Duration::from_secs(1)));

@@ -56,7 +56,7 @@ impl Silences {
             let (silent, frozen) = match hearing.members.get(cluster) {
                 Some(heard) => {
                     let stays = silences.outage.is_some();
-                    let outside = Outside { since, then, stays };
+                    let outside = FleetVerdict { since, then, stays };
                     let now = next_silence(status.silence(), heard, outside, &mut moments);
                     (now.map(|silence| silence.since), now.and_then(|silence| silence.frozen))
                 }
@@ -128,7 +128,7 @@ impl Moments {
 
 /// The part of a verdict that is not about the member.
 #[derive(Clone, Copy)]
-struct Outside {
+struct FleetVerdict {
     /// Since when the daemon hears members without a break.
     since: Timestamp,
     then: Option<Timestamp>,
@@ -138,8 +138,8 @@ struct Outside {
 
 fn next_silence(
     before: Option<Silence>,
-    heard: &Heard,
-    outside: Outside,
+    heard: &MemberReports,
+    outside: FleetVerdict,
     moments: &mut Moments,
 ) -> Option<Silence> {
     let overdue = heard.grace_after(heard.arrived.max(outside.since));
@@ -178,12 +178,12 @@ pub struct Hearing {
     poll: i64,
     /// The share of members that may be late before nothing more is moved away from silent ones.
     pub(super) limit: Limit,
-    pub(super) members: BTreeMap<String, Heard>,
+    pub(super) members: BTreeMap<String, MemberReports>,
 }
 
 /// The reports of one member.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Heard {
+pub(super) struct MemberReports {
     /// The date of its last report by its own clock, to tell a new one.
     reported: Timestamp,
     /// The seconds in which it promised the next report.
@@ -238,7 +238,7 @@ impl Hearing {
 
     /// Returns the moment from which a member is late, if it promised another report.
     pub(crate) fn late_from(&self, cluster: &str) -> Option<Timestamp> {
-        self.members.get(cluster).map(Heard::late_from)
+        self.members.get(cluster).map(MemberReports::late_from)
     }
 
     /// Notes the reports that arrived, and returns true if there may be something to judge.
@@ -253,8 +253,13 @@ impl Hearing {
             .retain(|cluster, _| statuses.get(cluster).is_some_and(|status| promise(status).is_some()));
         for (cluster, status) in statuses {
             let Some((reported, interval)) = promise(status) else { continue };
-            let first =
-                Heard { reported, interval, arrived: reported.min(clock), steady: clock, frozen: None };
+            let first = MemberReports {
+                reported,
+                interval,
+                arrived: reported.min(clock),
+                steady: clock,
+                frozen: None,
+            };
             let heard = self.members.entry(cluster.clone()).or_insert(first);
             if heard.reported != reported {
                 if heard.is_late(clock) {
@@ -275,7 +280,7 @@ fn promise(status: &ClusterStatus) -> Option<(Timestamp, i64)> {
     (interval > 0).then_some((reported, interval))
 }
 
-impl Heard {
+impl MemberReports {
     /// Reports whether the next report is overdue by half an interval. Members that fall silent together are all
     /// late before the first of them is silent, wherever in their intervals they were.
     pub(super) fn is_late(&self, clock: Timestamp) -> bool {

@@ -1,8 +1,8 @@
 //! Cluster refs, statuses and the report.
 
-use berth_git::protocol::ClusterRef;
-use berth_git::protocol::read_cluster_ref;
-use berth_git::protocol::{Statuses, read_statuses};
+use berth_git::shared_refs::ClusterRef;
+use berth_git::shared_refs::read_cluster_ref;
+use berth_git::shared_refs::{Statuses, read_statuses};
 
 use super::ClusterRefCache;
 use super::cluster_refs::{self, Repaired, WantedRefs, repair};

@@ -17,7 +17,7 @@ use berth_base::model::{
 use berth_base::packed::Packed;
 use berth_engine::plan::{Plan, plan};
 use berth_engine::state::State;
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::{CommitId, GitContents, Repo};
 
 /// A repository to publish into.

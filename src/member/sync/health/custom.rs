@@ -25,11 +25,11 @@ const LONGEST: usize = 500;
 
 /// All rules, by group and kind.
 #[derive(Debug, Default)]
-pub struct HealthRules(BTreeMap<(String, String), Rule>);
+pub struct HealthRules(BTreeMap<(String, String), CustomRule>);
 
 /// The rule for one kind.
 #[derive(Debug)]
-struct Rule {
+struct CustomRule {
     healthy: Program,
     failed: Option<Program>,
     message: Option<Program>,
@@ -60,7 +60,7 @@ pub fn check(scope: &Scope, root: &Node) {
     from_node(scope, root);
 }
 
-fn from_node(scope: &Scope, root: &Node) -> Option<((String, String), Rule)> {
+fn from_node(scope: &Scope, root: &Node) -> Option<((String, String), CustomRule)> {
     let mut fields = scope.fields(root, "")?;
     fields.accept(&["metadata"]);
     let (version, kind) = (fields.required_str("apiVersion"), fields.required_str("kind"));
@@ -77,7 +77,7 @@ fn from_node(scope: &Scope, root: &Node) -> Option<((String, String), Rule)> {
     spec.require("healthy");
     let [healthy, failed, message] = ["healthy", "failed", "message"].map(|key| program(&mut spec, key));
     spec.finish();
-    Some(((group, kind?), Rule { healthy: healthy?, failed, message }))
+    Some(((group, kind?), CustomRule { healthy: healthy?, failed, message }))
 }
 
 fn program(spec: &mut Fields<'_>, key: &'static str) -> Option<Program> {
@@ -112,7 +112,7 @@ impl HealthRules {
     }
 }
 
-impl Rule {
+impl CustomRule {
     fn judge(&self, object: &Json) -> Health {
         let object = Value::from(object);
         match self.verdict(&object) {

@@ -53,16 +53,12 @@ fn judge(check: &Check, object: &Json) -> Option<Health> {
         Check::Observed => {
             let generation = number(object, "/metadata/generation")?;
             let observed = number(object, "/status/observedGeneration");
-            let behind = observed.is_none_or(|observed| observed < generation);
-            behind
-                .then(|| Health::Progressing("its controller has not seen its latest generation".to_owned()))
+            unobserved(observed.is_none_or(|observed| observed < generation))
         }
         Check::ObservedIfAny => {
             let (generation, observed) =
                 (number(object, "/metadata/generation")?, number(object, "/status/observedGeneration")?);
-            let behind = observed < generation;
-            behind
-                .then(|| Health::Progressing("its controller has not seen its latest generation".to_owned()))
+            unobserved(observed < generation)
         }
         Check::Condition { name, when, is, verdict } => {
             let condition = condition(object, name);
@@ -78,17 +74,7 @@ fn judge(check: &Check, object: &Json) -> Option<Health> {
         }
         Check::Text { at, is, verdict } => {
             let found = object.pointer(at).and_then(Json::as_str).unwrap_or_default();
-            let message = object.pointer("/status/message").and_then(Json::as_str).unwrap_or_default();
-            let words = || {
-                let last = at.rsplit('/').next().unwrap_or_default();
-                let found = if found.is_empty() { "not set" } else { found };
-                if message.is_empty() {
-                    format!("its {last} is {found}")
-                } else {
-                    format!("its {last} is {found}: {message}")
-                }
-            };
-            is.contains(&found).then(|| verdict.with(words))
+            is.contains(&found).then(|| verdict.with(|| describe_text(object, at, found)))
         }
         Check::Flag { at, verdict } => {
             let set = object.pointer(at) == Some(&Json::Bool(true));
@@ -113,18 +99,34 @@ fn judge(check: &Check, object: &Json) -> Option<Health> {
             let text = |at: &str| object.pointer(at).and_then(Json::as_str).unwrap_or_default();
             (text(at) != text(of)).then(|| Health::Progressing((*words).to_owned()))
         }
-        Check::Partition => {
-            let partition =
-                number(object, "/spec/updateStrategy/rollingUpdate/partition").filter(|it| *it > 0)?;
-            let wanted = number(object, "/spec/replicas").unwrap_or(1).saturating_sub(partition).max(0);
-            let updated = number(object, "/status/updatedReplicas").unwrap_or(0);
-            Some(if updated >= wanted {
-                Health::Healthy
-            } else {
-                Health::Progressing(format!("{updated} of {wanted} replicas are updated"))
-            })
-        }
+        Check::Partition => judge_partition(object),
     }
+}
+
+fn unobserved(is_behind: bool) -> Option<Health> {
+    is_behind.then(|| Health::Progressing("its controller has not seen its latest generation".to_owned()))
+}
+
+/// Describes the text of a field, with the message of the status.
+fn describe_text(object: &Json, at: &str, found: &str) -> String {
+    let last = at.rsplit('/').next().unwrap_or_default();
+    let found = if found.is_empty() { "not set" } else { found };
+    match object.pointer("/status/message").and_then(Json::as_str).unwrap_or_default() {
+        "" => format!("its {last} is {found}"),
+        message => format!("its {last} is {found}: {message}"),
+    }
+}
+
+/// Judges a StatefulSet with a partition by the replicas above it.
+fn judge_partition(object: &Json) -> Option<Health> {
+    let partition = number(object, "/spec/updateStrategy/rollingUpdate/partition").filter(|it| *it > 0)?;
+    let wanted = number(object, "/spec/replicas").unwrap_or(1).saturating_sub(partition).max(0);
+    let updated = number(object, "/status/updatedReplicas").unwrap_or(0);
+    Some(if updated >= wanted {
+        Health::Healthy
+    } else {
+        Health::Progressing(format!("{updated} of {wanted} replicas are updated"))
+    })
 }
 
 fn short_of(count: &Count, object: &Json) -> Option<Health> {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use plan::Action;
+use plan::WriteAction;
 use proptest::prelude::*;
 
 use super::*;
@@ -27,8 +27,8 @@ fn a_folder_is_created_then_left_alone_then_updated() {
 
     let second = [namespace("shop"), map("a", "2"), map("c", "1")];
     let outcome = sync(&path, &folder(2, &second));
-    let actions: Vec<Action> = outcome.plan.writes.iter().map(|write| write.action).collect();
-    assert_eq!(actions, [Action::Update, Action::Create]);
+    let actions: Vec<WriteAction> = outcome.plan.writes.iter().map(|write| write.action).collect();
+    assert_eq!(actions, [WriteAction::Update, WriteAction::Create]);
     assert_eq!((outcome.pruned, outcome.applied.objects), (1, 3));
     assert_eq!(files(&path), expected(&second));
 }
@@ -85,7 +85,7 @@ fn a_foreign_file_is_taken_over_only_as_its_annotation_says() {
     fs::write(dir.path().join(place(&if_equal)), text(&if_equal)).unwrap();
     fs::write(dir.path().join(place(&differs)), "mine").unwrap();
     let outcome = sync(dir.path(), &folder(1, &[always.clone(), if_equal.clone(), differs.clone()]));
-    assert!(outcome.plan.writes.iter().all(|write| write.action == Action::TakeOver));
+    assert!(outcome.plan.writes.iter().all(|write| write.action == WriteAction::TakeOver));
     assert_eq!((outcome.written, messages(&outcome).len()), (2, 1));
     assert!(messages(&outcome)[0].contains("differs from the folder"));
     let now = files(dir.path());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::testing::bare;
 use berth_base::model::Timestamp;
-use berth_git::protocol::{Refs, read_status};
+use berth_git::shared_refs::{Refs, read_status};
 use berth_git::{Identity, Repo, Writer};
 use cluster_folder::{FolderError, fetch};
 use sync_loop::{Config, Sync, SyncHooks, Syncer};

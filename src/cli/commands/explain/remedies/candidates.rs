@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value as Json, json};
 
-use super::{Act, FileEdit, Place, Shown, place_of, places};
-use crate::editing::mark::labels::{self, Wish};
-use crate::editing::mark::{What, taints};
+use super::{Act, FileEdit, ObjectPlace, PlacedEdit, place_of, places};
+use crate::editing::mark::labels::{self, LabelRequest};
+use crate::editing::mark::{ValueEdit, taints};
 use berth_base::diag::Pos;
 use berth_base::edit::{Found, Step, keys, show};
 use berth_base::model::placement::{Filter, Rule, Selection};
@@ -24,7 +24,7 @@ const VALUES: usize = 3;
 pub(super) type Ways = Vec<Vec<FileEdit>>;
 
 /// The document that contains a rule.
-type Document = (Place, &'static PlacementFields);
+type RuleDocument = (ObjectPlace, &'static PlacementFields);
 
 /// A cluster that a placement does not pick.
 pub(super) struct Question<'a> {
@@ -99,14 +99,14 @@ impl Question<'_> {
     }
 
     /// Returns the document that contains a rule: the placement's, or that of the object `by` which the rule comes.
-    fn document(&self, placement: &Placement, by: Option<&Key>) -> Option<Document> {
+    fn document(&self, placement: &Placement, by: Option<&Key>) -> Option<RuleDocument> {
         let asking = by.and_then(|by| self.fleet.placements.get(by)).map_or(placement, |by| by);
         let fields = DIALECTS.iter().find_map(|dialect| (dialect.shown.placement_fields)(&asking.key))?;
         Some((place_of(self.tree, &asking.origin.file, &asking.key)?, fields))
     }
 
     /// Returns the documents that describe the cluster.
-    fn descriptions(&self) -> Vec<Place> {
+    fn descriptions(&self) -> Vec<ObjectPlace> {
         let files: BTreeSet<&str> = self.cluster.origins.iter().map(|origin| &*origin.file).collect();
         let is_cluster = |found: &Found| {
             *found.name == *self.cluster.name
@@ -116,11 +116,11 @@ impl Question<'_> {
     }
 
     /// Changes the cluster's labels. If only one is unmatched, also loosens the selector.
-    fn with_labels(&self, selector: &Selector, document: Option<&Document>) -> Ways {
+    fn with_labels(&self, selector: &Selector, document: Option<&RuleDocument>) -> Ways {
         let unmet: Vec<&Requirement> = selector.unmet(&self.cluster.labels).collect();
         let mut together: Ways = vec![Vec::new()];
         for requirement in &unmet {
-            let labels: Ways = self.wishes(requirement).iter().map(|wish| self.label(wish)).collect();
+            let labels: Ways = self.requests(requirement).iter().map(|request| self.label(request)).collect();
             let with = |way: &Vec<FileEdit>| -> Ways {
                 labels.iter().map(|label| [way.clone(), label.clone()].concat()).collect()
             };
@@ -134,8 +134,8 @@ impl Question<'_> {
     }
 
     /// Returns the labels that satisfy a requirement.
-    fn wishes(&self, requirement: &Requirement) -> Vec<Wish> {
-        let set = |key: &str, value: &str| Wish::Set(key.to_owned(), value.to_owned());
+    fn requests(&self, requirement: &Requirement) -> Vec<LabelRequest> {
+        let set = |key: &str, value: &str| LabelRequest::Set(key.to_owned(), value.to_owned());
         match requirement {
             Requirement::Is(key, value) => vec![set(key, value)],
             Requirement::In(key, values) => values.iter().take(VALUES).map(|value| set(key, value)).collect(),
@@ -143,20 +143,22 @@ impl Question<'_> {
                 let value = self.fleet.clusters.values().find_map(|cluster| cluster.labels.get(key));
                 vec![set(key, value.map_or("true", String::as_str))]
             }
-            Requirement::NotIn(key, _) | Requirement::DoesNotExist(key) => vec![Wish::Remove(key.clone())],
+            Requirement::NotIn(key, _) | Requirement::DoesNotExist(key) => {
+                vec![LabelRequest::Remove(key.clone())]
+            }
         }
     }
 
     /// Changes a label in every document that describes the cluster.
-    fn label(&self, wish: &Wish) -> Vec<FileEdit> {
-        let one = |place: Place| {
+    fn label(&self, request: &LabelRequest) -> Vec<FileEdit> {
+        let one = |place: ObjectPlace| {
             let labels = labels::labels_of(&place.found);
-            let change = labels::outcome(&labels, std::slice::from_ref(wish), true).ok()?.changes.pop()?;
-            let key = wish.key();
-            let words = match (labels.get(key), wish) {
-                (Some(before), Wish::Set(_, value)) => format!("label {key}: {before} → {value}"),
-                (None, Wish::Set(_, value)) => format!("label {key}: {value} added"),
-                (before, Wish::Remove(_)) => {
+            let change = labels::outcome(&labels, std::slice::from_ref(request), true).ok()?.changes.pop()?;
+            let key = request.key();
+            let words = match (labels.get(key), request) {
+                (Some(before), LabelRequest::Set(_, value)) => format!("label {key}: {before} → {value}"),
+                (None, LabelRequest::Set(_, value)) => format!("label {key}: {value} added"),
+                (before, LabelRequest::Remove(_)) => {
                     format!("label {key}: {} removed", before.map_or("", String::as_str))
                 }
             };
@@ -166,11 +168,11 @@ impl Question<'_> {
     }
 
     /// Removes or extends the requirements of a document on a label.
-    fn loosened(&self, place: &Place, key: &str) -> Vec<FileEdit> {
+    fn loosened(&self, place: &ObjectPlace, key: &str) -> Vec<FileEdit> {
         let mut found = Vec::new();
         each_node(&place.found.node, &[], &mut |path, node| {
             let [.., Step::Key(holder), last] = path else { return };
-            let removed = |what: String| place.edit(path.to_vec(), What::Remove, what);
+            let removed = |what: String| place.edit(path.to_vec(), ValueEdit::Remove, what);
             match holder.as_str() {
                 "matchLabels" if *last == Step::from(key) => {
                     found.push(removed(format!("{} removed", show(path))));
@@ -192,7 +194,7 @@ impl Question<'_> {
     }
 
     /// Adds the cluster's name to the placement's names.
-    fn named(&self, (place, fields): &Document) -> Ways {
+    fn named(&self, (place, fields): &RuleDocument) -> Ways {
         if fields.names.is_empty() {
             return Vec::new();
         }
@@ -202,7 +204,7 @@ impl Question<'_> {
     }
 
     /// Raises the number of clusters by one, or to the cluster's rank.
-    fn more(&self, (place, fields): &Document, count: usize) -> Ways {
+    fn more(&self, (place, fields): &RuleDocument, count: usize) -> Ways {
         if fields.count.is_empty() {
             return Vec::new();
         }
@@ -211,13 +213,13 @@ impl Question<'_> {
         let wanted: BTreeSet<usize> = rank.into_iter().chain([count + 1]).collect();
         let one = |wanted: usize| {
             let words = format!("{}: {count} → {wanted}", show(&path));
-            vec![place.edit(path.clone(), What::Set(json!(wanted)), words)]
+            vec![place.edit(path.clone(), ValueEdit::Set(json!(wanted)), words)]
         };
         wanted.into_iter().map(one).collect()
     }
 
     /// Removes or tolerates the cluster's taints: each alone, and all together.
-    fn without_taints(&self, document: Option<&Document>) -> Ways {
+    fn without_taints(&self, document: Option<&RuleDocument>) -> Ways {
         let is_strict = |taint: &&Taint| taint.effect != Effect::Prefer;
         let strict: Vec<&Taint> = self.cluster.taints.iter().filter(is_strict).collect();
         let mut removed = Ways::new();
@@ -226,7 +228,7 @@ impl Question<'_> {
                 if strict.iter().any(|one| one.key == taint.key && one.effect_word == taint.effect) {
                     let path = [keys(["spec", "taints"]), vec![Step::from(index)]].concat();
                     let words = format!("taint {} removed", taint.show());
-                    removed.push(vec![place.edit(path, What::Remove, words)]);
+                    removed.push(vec![place.edit(path, ValueEdit::Remove, words)]);
                 }
             }
         }
@@ -247,7 +249,7 @@ impl Question<'_> {
     }
 
     /// Lists the cluster's set in the placement, binds it to the placement's namespace, or both.
-    fn with_set(&self, placement: &Placement, (place, fields): &Document) -> Ways {
+    fn with_set(&self, placement: &Placement, (place, fields): &RuleDocument) -> Ways {
         let Some(sets) = &fields.sets else { return Vec::new() };
         let (set, path) = ((sets.of)(self.cluster), steps(sets.list));
         let lists_some = place.get(&path).is_some_and(|node| node.what() == "a list");
@@ -271,19 +273,19 @@ impl Question<'_> {
         }
         let document = (sets.binding)(namespace, set);
         let words = format!("{} {namespace}/{set}", document["kind"].as_str().unwrap_or_default());
-        let shown = Shown { at: Pos::file(file), words };
+        let shown = PlacedEdit { at: Pos::file(file), words };
         Some(FileEdit { shown, act: Act::Add { text: yaml::emit(&document) } })
     }
 }
 
 /// Widens the spread wherever the placement limits it.
-fn wider_spread(place: &Place) -> Ways {
+fn wider_spread(place: &ObjectPlace) -> Ways {
     let mut ways = Ways::new();
     each_node(&place.found.node, &[], &mut |path, node| {
         let (Some(step), Value::Number(number)) = (path.last(), &node.value) else { return };
         if let Some(skew) = number.as_i64().filter(|_| *step == Step::from("maxSkew")) {
             let words = format!("{}: {skew} → {}", show(path), skew + 1);
-            ways.push(vec![place.edit(path.to_vec(), What::Set(json!(skew + 1)), words)]);
+            ways.push(vec![place.edit(path.to_vec(), ValueEdit::Set(json!(skew + 1)), words)]);
         }
     });
     ways

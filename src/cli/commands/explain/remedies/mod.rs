@@ -13,7 +13,7 @@ use std::sync::Arc;
 use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 
-use crate::editing::mark::{Change, What, apply};
+use crate::editing::mark::{ValueChange, ValueEdit, apply};
 use crate::output::ui::{Tone, Ui};
 use berth_base::diag::{Diagnostics, Pos, harmless_line};
 use berth_base::edit::{Found, Step, objects};
@@ -42,7 +42,7 @@ pub(crate) struct Remedies {
 /// Edits that together let the placement pick the cluster.
 #[derive(Debug)]
 pub(crate) struct Remedy {
-    pub edits: Vec<Shown>,
+    pub edits: Vec<PlacedEdit>,
     /// Other clusters that the placement then picks, or no longer picks.
     pub gained: Vec<String>,
     pub lost: Vec<String>,
@@ -52,7 +52,7 @@ pub(crate) struct Remedy {
 
 /// The description of an edit, such as `label env: prd → prod`, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct PlacedEdit {
     pub at: Pos,
     pub words: String,
 }
@@ -88,7 +88,7 @@ impl Remedies {
 impl Serialize for Remedy {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let form = RemedyForm {
-            edits: self.edits.iter().map(EditForm::of).collect(),
+            edits: self.edits.iter().map(RemedyEditForm::of).collect(),
             gained: &self.gained,
             lost: &self.lost,
             other_placements: self.others.iter().map(ToString::to_string).collect(),
@@ -101,22 +101,22 @@ impl Serialize for Remedy {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RemedyForm<'a> {
-    edits: Vec<EditForm<'a>>,
+    edits: Vec<RemedyEditForm<'a>>,
     gained: &'a [String],
     lost: &'a [String],
     other_placements: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct EditForm<'a> {
+struct RemedyEditForm<'a> {
     file: &'a str,
     line: Option<u32>,
     words: &'a str,
 }
 
-impl<'a> EditForm<'a> {
-    fn of(Shown { at, words }: &'a Shown) -> EditForm<'a> {
-        EditForm { file: &at.file, line: (at.line > 0).then_some(at.line), words }
+impl<'a> RemedyEditForm<'a> {
+    fn of(PlacedEdit { at, words }: &'a PlacedEdit) -> RemedyEditForm<'a> {
+        RemedyEditForm { file: &at.file, line: (at.line > 0).then_some(at.line), words }
     }
 }
 
@@ -167,7 +167,7 @@ pub(crate) fn find(inputs: &mut PassInputs, key: &Key, traced: &ClusterTrace) ->
     let question = Question { tree: &tree, fleet, cluster, rank: traced.rank };
     let rules = question.ways(placement);
     let (before, errors) = (&decided.decisions, errors(&diagnostics));
-    let asked = Asked { key, cluster: &traced.cluster, before, errors };
+    let asked = RemedySearch { key, cluster: &traced.cluster, before, errors };
     let mut size = None;
     for edits in combined(&rules).into_iter().take(MOST) {
         // Keep all remedies of the smallest size, and no larger ones.
@@ -213,14 +213,14 @@ fn combined(rules: &[Ways]) -> Vec<Vec<&FileEdit>> {
 }
 
 /// The question, with the answer before any edit.
-struct Asked<'a> {
+struct RemedySearch<'a> {
     key: &'a Key,
     cluster: &'a str,
     before: &'a Map<Key, Decision>,
     errors: usize,
 }
 
-impl Asked<'_> {
+impl RemedySearch<'_> {
     /// Lets the engine decide with the edited tree.
     fn remedy(&self, inputs: &mut PassInputs, edited: SourceTree, edits: &[&FileEdit]) -> Option<Remedy> {
         inputs.edit_tree(|tree| *tree = edited);
@@ -258,7 +258,7 @@ fn errors(diagnostics: &Diagnostics) -> usize {
 /// An edit of one file.
 #[derive(Clone, Debug, PartialEq)]
 struct FileEdit {
-    pub shown: Shown,
+    pub shown: PlacedEdit,
     pub act: Act,
 }
 
@@ -266,34 +266,34 @@ struct FileEdit {
 #[derive(Clone, Debug, PartialEq)]
 enum Act {
     /// Changes one value of an object.
-    Change { object: Key, change: Change },
+    Change { object: Key, change: ValueChange },
     /// Adds a new file.
     Add { text: String },
 }
 
 /// The place of an object: its file in the tree.
 #[derive(Clone, Debug)]
-struct Place {
+struct ObjectPlace {
     pub file: Arc<str>,
     pub found: Found,
 }
 
-impl Place {
+impl ObjectPlace {
     /// Returns the value of a field.
     pub fn get(&self, path: &[Step]) -> Option<&Node> {
         path.iter().try_fold(&self.found.node, child)
     }
 
     /// Makes an edit of a field. Its line is the field's or, if the field is missing, that of the object around it.
-    pub fn edit(&self, path: Vec<Step>, what: What, words: String) -> FileEdit {
+    pub fn edit(&self, path: Vec<Step>, what: ValueEdit, words: String) -> FileEdit {
         let mut node = &self.found.node;
         for step in &path {
             let Some(next) = child(node, step) else { break };
             node = next;
         }
         let at = Pos::new(self.file.clone(), node.at.line, node.at.column);
-        let act = Act::Change { object: key_of(&self.found), change: Change { path, what } };
-        FileEdit { shown: Shown { at, words }, act }
+        let act = Act::Change { object: key_of(&self.found), change: ValueChange { path, what } };
+        FileEdit { shown: PlacedEdit { at, words }, act }
     }
 
     /// Makes an edit that appends to a list, which is created if it is missing.
@@ -301,9 +301,9 @@ impl Place {
         match self.get(path).map(|node| &node.value) {
             Some(Value::List(items)) => {
                 let end = path.iter().cloned().chain([Step::from(items.len())]).collect();
-                self.edit(end, What::Append(item), words)
+                self.edit(end, ValueEdit::Append(item), words)
             }
-            _ => self.edit(path.to_vec(), What::Set(Json::Array(vec![item])), words),
+            _ => self.edit(path.to_vec(), ValueEdit::Set(Json::Array(vec![item])), words),
         }
     }
 }
@@ -321,14 +321,14 @@ fn key_of(found: &Found) -> Key {
 }
 
 /// Returns the objects of a file that match.
-fn places(tree: &SourceTree, file: &str, fits: impl Fn(&Found) -> bool) -> Vec<Place> {
+fn places(tree: &SourceTree, file: &str, fits: impl Fn(&Found) -> bool) -> Vec<ObjectPlace> {
     let Some(source) = tree.files.get(file) else { return Vec::new() };
     let found = objects(&source.bytes).found.into_iter().filter(|found| fits(found));
-    found.map(|found| Place { file: source.path.clone(), found }).collect()
+    found.map(|found| ObjectPlace { file: source.path.clone(), found }).collect()
 }
 
 /// Returns the object with a key in a file.
-fn place_of(tree: &SourceTree, file: &str, key: &Key) -> Option<Place> {
+fn place_of(tree: &SourceTree, file: &str, key: &Key) -> Option<ObjectPlace> {
     places(tree, file, |found| key_of(found) == *key).into_iter().next()
 }
 

@@ -8,13 +8,13 @@ use std::time::Duration;
 use crate::process::exit::{CommandError, Exit};
 use berth_base::backoff::pace::paced;
 use berth_base::meta::names::{is_dns_label, is_label_value};
-use berth_engine::hub_objects::Place;
-use berth_engine::hub_objects::decisions::Form;
+use berth_engine::hub_objects::HubPlaces;
+use berth_engine::hub_objects::decisions::DecisionApi;
 use berth_hub::daemon::PassResult;
 use berth_hub::daemon::pass_metrics::PassMeter;
 use berth_member::live::Access;
 
-pub(crate) use worker::{Hub, HubWorker};
+pub(crate) use worker::{HubCluster, HubWorker};
 
 /// The time limit of one request.
 const PATIENCE: Duration = Duration::from_secs(15);
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(15);
 /// The objects of a hub cluster
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Objects in a hub cluster")]
-pub(crate) struct HubArgs {
+pub(crate) struct HubClusterArgs {
     /// Write the clusters of each placement to a hub cluster, as PlacementDecisions: `kube`, or `kube:CONTEXT` for a context of the kubeconfig
     #[arg(long, value_name = "HUB", env = "BERTH_PUBLISH_DECISIONS")]
     publish_decisions: Option<HubPlace>,
@@ -76,8 +76,8 @@ pub(crate) enum DecisionKind {
 
 impl DecisionKind {
     /// Returns the forms of these kinds; all forms if none is given.
-    pub fn forms(kinds: &[DecisionKind]) -> Vec<Form> {
-        let all = [(DecisionKind::Sig, Form::Sig), (DecisionKind::Ocm, Form::Ocm)];
+    pub fn forms(kinds: &[DecisionKind]) -> Vec<DecisionApi> {
+        let all = [(DecisionKind::Sig, DecisionApi::Sig), (DecisionKind::Ocm, DecisionApi::Ocm)];
         let wanted = all.into_iter().filter(|(kind, _)| kinds.is_empty() || kinds.contains(kind));
         wanted.map(|(_, form)| form).collect()
     }
@@ -113,7 +113,7 @@ fn cluster_set(text: &str) -> Result<String, String> {
     if fits { Ok(text.to_owned()) } else { Err("use a name that fits the value of a label".to_owned()) }
 }
 
-impl HubArgs {
+impl HubClusterArgs {
     pub fn are_wanted(&self) -> bool {
         self.publish_decisions.is_some() || self.publish_profiles.is_some()
     }
@@ -161,14 +161,14 @@ impl HubArgs {
     }
 
     /// Returns the hubs. Decisions and profiles for the same hub are written together, profiles first.
-    pub fn hubs(&self, access: &Access, fleet: &str) -> Vec<Hub> {
-        let hub = |place: &HubPlace, decisions: bool, profiles: bool| Hub {
+    pub fn hubs(&self, access: &Access, fleet: &str) -> Vec<HubCluster> {
+        let hub = |place: &HubPlace, decisions: bool, profiles: bool| HubCluster {
             access: Access {
                 context: place.context.clone().or_else(|| access.context.clone()),
                 patience: PATIENCE,
                 ..access.clone()
             },
-            place: Place {
+            place: HubPlaces {
                 fleet: if fleet.is_empty() { "default".to_owned() } else { fleet.to_owned() },
                 decisions: self.decisions_namespace.clone(),
                 profiles: self.profiles_namespace.clone(),

@@ -15,11 +15,11 @@ use berth_base::backoff::{self, Backoff};
 use berth_base::diag::harmless_line;
 use berth_base::model::{ObjectWrite, Timestamp};
 use berth_engine::dialects::inventory;
-use berth_engine::hub_objects::decisions::{self, Form, OCM_GROUP};
-use berth_engine::hub_objects::{Place, Planned, Shown, profiles};
+use berth_engine::hub_objects::decisions::{self, DecisionApi, OCM_GROUP};
+use berth_engine::hub_objects::{HubContent, HubPlaces, Planned, profiles};
 use berth_hub::daemon::pass_metrics::HubCounts;
 use berth_hub::daemon::{PassEnd, PassResult};
-use berth_member::cluster_objects;
+use berth_member::cluster_writes;
 use berth_member::live::{Access, Cluster, Host, LiveError, Query, Resource};
 
 /// Pauses after rounds that fail.
@@ -29,8 +29,8 @@ const LAST_CHANCE: Duration = Duration::from_secs(5);
 
 /// The state to show. A newer one replaces it.
 #[derive(Debug, Default)]
-struct Wanted {
-    shown: Option<Shown>,
+struct WantedState {
+    shown: Option<HubContent>,
     /// True if it arrived after the last round began.
     is_new: bool,
     is_over: bool,
@@ -38,12 +38,12 @@ struct Wanted {
 
 #[derive(Debug, Default)]
 struct Slot {
-    wanted: Mutex<Wanted>,
+    wanted: Mutex<WantedState>,
     changed: Condvar,
 }
 
 impl Slot {
-    fn lock(&self) -> MutexGuard<'_, Wanted> {
+    fn lock(&self) -> MutexGuard<'_, WantedState> {
         self.wanted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -56,10 +56,11 @@ pub(crate) struct HubWorker {
 }
 
 impl HubWorker {
-    pub(super) fn start(hub: Hub, interval: Duration, counts: HubCounts) -> io::Result<HubWorker> {
+    pub(super) fn start(hub: HubCluster, interval: Duration, counts: HubCounts) -> io::Result<HubWorker> {
         let slot = Arc::new(Slot::default());
         let (ends, ended) = channel::<()>();
-        let mut worker = Worker { hub, interval, counts, last: None, failures: 0, told: BTreeSet::new() };
+        let mut worker =
+            Worker { hub, interval, counts, last: None, failures: 0, logged_notes: BTreeSet::new() };
         let shared = slot.clone();
         std::thread::Builder::new().name("hub-cluster".to_owned()).spawn(move || {
             let _ends = ends;
@@ -78,7 +79,7 @@ impl HubWorker {
         }
     }
 
-    fn show(&self, shown: Option<Shown>) {
+    fn show(&self, shown: Option<HubContent>) {
         let mut wanted = self.slot.lock();
         (wanted.shown, wanted.is_new) = (shown, true);
         self.slot.changed.notify_all();
@@ -97,14 +98,14 @@ impl Drop for HubWorker {
 
 /// The writing thread.
 struct Worker {
-    hub: Hub,
+    hub: HubCluster,
     interval: Duration,
     counts: HubCounts,
     /// The state that the hub shows, and the moment of its last write.
-    last: Option<(Shown, Instant)>,
+    last: Option<(HubContent, Instant)>,
     failures: u32,
     /// The notes already logged.
-    told: BTreeSet<String>,
+    logged_notes: BTreeSet<String>,
 }
 
 impl Worker {
@@ -127,7 +128,7 @@ impl Worker {
 
     /// Returns the moment for a round with a new state: now if decisions or clusters differ. Changes of members'
     /// statuses are frequent, and wait.
-    fn due(&self, shown: &Shown) -> Instant {
+    fn due(&self, shown: &HubContent) -> Instant {
         let Some((last, at)) = &self.last else { return Instant::now() };
         let decided = self.hub.forms.is_empty() || last.decisions == shown.decisions;
         let described = last.clusters == shown.clusters;
@@ -140,7 +141,7 @@ impl Worker {
     }
 
     /// Runs a round. Returns the pause before the next one.
-    fn make(&mut self, shown: Shown) -> Duration {
+    fn make(&mut self, shown: HubContent) -> Duration {
         let number = shown.sequence;
         match self.hub.round(&shown) {
             Ok(Done { writes, notes, waits }) => {
@@ -151,10 +152,10 @@ impl Worker {
                 if writes > 0 {
                     info!(writes, number, "the hub cluster shows the publication");
                 }
-                for note in notes.difference(&self.told) {
+                for note in notes.difference(&self.logged_notes) {
                     warn!("{}", harmless_line(note));
                 }
-                self.told = notes;
+                self.logged_notes = notes;
                 self.last = Some((shown, Instant::now()));
                 if waits { self.interval.min(paced(STATUS_PAUSE)) } else { self.interval }
             }
@@ -171,7 +172,7 @@ impl Worker {
 }
 
 /// Waits for a new state, or until `due`. Returns `None` if the process ends and no new state is left.
-fn next(slot: &Slot, due: Instant) -> Option<(Option<Shown>, bool)> {
+fn next(slot: &Slot, due: Instant) -> Option<(Option<HubContent>, bool)> {
     let mut wanted = slot.lock();
     loop {
         let is_new = std::mem::take(&mut wanted.is_new);
@@ -196,10 +197,10 @@ const MOST_TOLD: usize = 3;
 
 /// A hub cluster, and the objects to write to it.
 #[derive(Debug)]
-pub struct Hub {
+pub struct HubCluster {
     pub access: Access,
-    pub place: Place,
-    pub forms: Vec<Form>,
+    pub place: HubPlaces,
+    pub forms: Vec<DecisionApi>,
     /// Omits forms that the hub does not serve, as long as it serves one.
     pub takes_served_forms: bool,
     pub profiles: bool,
@@ -216,10 +217,10 @@ pub struct Done {
     pub waits: bool,
 }
 
-impl Hub {
+impl HubCluster {
     /// Makes the hub show a state. Correct objects are not written.
-    pub fn round(&mut self, shown: &Shown) -> Result<Done, String> {
-        let cluster = Cluster::connect_pod(&self.access).map_err(|error| told(&error))?;
+    pub fn round(&mut self, shown: &HubContent) -> Result<Done, String> {
+        let cluster = Cluster::connect_pod(&self.access).map_err(|error| with_hint(&error))?;
         let mut done = Done::default();
         if self.profiles {
             self.write_profiles(shown, &cluster, &mut done)?;
@@ -230,13 +231,18 @@ impl Hub {
         Ok(done)
     }
 
-    fn write_profiles(&mut self, shown: &Shown, cluster: &Cluster, done: &mut Done) -> Result<(), String> {
+    fn write_profiles(
+        &mut self,
+        shown: &HubContent,
+        cluster: &Cluster,
+        done: &mut Done,
+    ) -> Result<(), String> {
         let namespace = Resource::new("", "v1", "namespaces", "Namespace", false);
         let queries = [profile_query(), Query::all(namespace).named(&self.place.profiles)];
         let [listed, namespaces] = lists(cluster, queries);
         let (listed, namespaces) =
-            (listed.map_err(|error| told(&error))?, namespaces.map_err(|error| told(&error))?);
-        let live = profiles::Live { profiles: &listed, namespace: namespaces.first() };
+            (listed.map_err(|error| with_hint(&error))?, namespaces.map_err(|error| with_hint(&error))?);
+        let live = profiles::LiveProfiles { profiles: &listed, namespace: namespaces.first() };
         perform(cluster, profiles::plan_namespace(live, &self.place), done)?;
         let now = Instant::now();
         self.statuses.retain(|_, at| now.saturating_duration_since(*at) < paced(STATUS_PAUSE));
@@ -251,32 +257,33 @@ impl Hub {
         perform(cluster, planned, done)
     }
 
-    fn write_decisions(&self, shown: &Shown, cluster: &Cluster, done: &mut Done) -> Result<(), String> {
+    fn write_decisions(&self, shown: &HubContent, cluster: &Cluster, done: &mut Done) -> Result<(), String> {
         let mut served = 0;
         for form in &self.forms {
             let resource =
                 Resource::new(form.group(), form.version(), decisions::PLURAL, decisions::KIND, true);
             let placements = Resource::new(OCM_GROUP, "v1beta1", "placements", "Placement", true);
             let beside = match form {
-                Form::Sig => profile_query(),
-                Form::Ocm => Query::all(placements),
+                DecisionApi::Sig => profile_query(),
+                DecisionApi::Ocm => Query::all(placements),
             };
             let [listed, beside] = lists(cluster, [Query::all(resource), beside]);
             let listed = match listed {
                 Err(LiveError::NotServed { .. }) if self.takes_served_forms => continue,
-                listed => listed.map_err(|error| told(&error))?,
+                listed => listed.map_err(|error| with_hint(&error))?,
             };
             served += 1;
-            let mut live = decisions::Live { decisions: &listed, ..decisions::Live::default() };
+            let mut live =
+                decisions::LiveDecisions { decisions: &listed, ..decisions::LiveDecisions::default() };
             match (form, &beside) {
-                (Form::Ocm, Ok(placements)) => live.placements = placements,
-                (Form::Ocm, Err(LiveError::NotServed { .. })) => {}
+                (DecisionApi::Ocm, Ok(placements)) => live.placements = placements,
+                (DecisionApi::Ocm, Err(LiveError::NotServed { .. })) => {}
                 // Without its Placements, it is unknown which of them the hub schedules itself.
-                (Form::Ocm, Err(error)) => return Err(told(error)),
-                (Form::Sig, Ok(profiles)) if !self.profiles => {
+                (DecisionApi::Ocm, Err(error)) => return Err(with_hint(error)),
+                (DecisionApi::Sig, Ok(profiles)) if !self.profiles => {
                     done.notes.extend(profiles::missing(shown, profiles, &self.place));
                 }
-                (Form::Sig, _) => {}
+                (DecisionApi::Sig, _) => {}
             }
             perform(cluster, decisions::plan(*form, shown, live, &self.place), done)?;
         }
@@ -306,7 +313,7 @@ fn lists(cluster: &Cluster, queries: [Query; 2]) -> [Result<Vec<Json>, LiveError
 fn perform(cluster: &Cluster, planned: Planned, done: &mut Done) -> Result<(), String> {
     done.notes.extend(planned.notes);
     let mut refused = Vec::new();
-    for result in cluster_objects::perform(cluster, MANAGER, &planned.chains) {
+    for result in cluster_writes::perform(cluster, MANAGER, &planned.chains) {
         match result {
             Ok(writes) => done.writes += writes,
             Err(error) => refused.push(error.to_string()),
@@ -321,7 +328,7 @@ fn perform(cluster: &Cluster, planned: Planned, done: &mut Done) -> Result<(), S
     Err(format!("{}{more}", refused.join("; ")))
 }
 
-fn told(error: &LiveError) -> String {
+fn with_hint(error: &LiveError) -> String {
     match error.hint() {
         Some(hint) => format!("{error}; {hint}"),
         None => error.to_string(),

@@ -11,7 +11,7 @@ use serde_json::{Value as Json, json};
 use super::template;
 use super::types::{ApiResource, FederatedKind, KnownTypes, Resources, federated_names, type_config};
 use crate::dialects::kubefed::placement::Namespaces;
-use crate::dialects::kubefed::{Context, federated, types};
+use crate::dialects::kubefed::{FederatedContext, federated, types};
 use crate::dialects::{Document, Lowered, ParsedDocument};
 use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
 use berth_base::meta::names::{fault_of_name, is_dns_label};
@@ -21,7 +21,7 @@ use berth_base::yaml::{Limits, Scope, emit, read};
 
 /// An object to federate, with its source.
 #[derive(Clone, Debug)]
-pub struct Subject {
+pub struct FederateSubject {
     pub object: Json,
     pub at: Pos,
 }
@@ -30,13 +30,13 @@ pub struct Subject {
 #[derive(Clone, Debug, Default)]
 pub struct Federated {
     /// Type configs first, then namespaces, then the rest in the order of the input.
-    pub documents: Vec<Made>,
+    pub documents: Vec<GeneratedDocument>,
     pub diagnostics: Diagnostics,
 }
 
 /// A generated document.
 #[derive(Clone, Debug)]
-pub struct Made {
+pub struct GeneratedDocument {
     pub key: Key,
     /// The kind of the wrapped object; for a type config, its own kind.
     pub of_kind: String,
@@ -44,8 +44,8 @@ pub struct Made {
 }
 
 /// Federates objects.
-pub fn federate(subjects: &[Subject], options: &Options) -> Federated {
-    let mut work = Work::new(options);
+pub fn federate(subjects: &[FederateSubject], options: &FederateOptions) -> Federated {
+    let mut work = FederateWork::new(options);
     let wanted = work.wanted(subjects);
     for subject in &wanted {
         work.take(subject);
@@ -53,21 +53,21 @@ pub fn federate(subjects: &[Subject], options: &Options) -> Federated {
     work.finish()
 }
 
-struct Work<'a> {
-    options: &'a Options,
+struct FederateWork<'a> {
+    options: &'a FederateOptions,
     types: KnownTypes,
     configs: BTreeMap<String, Json>,
-    namespaces: Vec<Made>,
-    others: Vec<Made>,
+    namespaces: Vec<GeneratedDocument>,
+    others: Vec<GeneratedDocument>,
     /// The place of the object that took each key.
     taken: BTreeMap<Key, Pos>,
     secrets: usize,
     found: Diagnostics,
 }
 
-impl<'a> Work<'a> {
-    fn new(options: &'a Options) -> Work<'a> {
-        Work {
+impl<'a> FederateWork<'a> {
+    fn new(options: &'a FederateOptions) -> FederateWork<'a> {
+        FederateWork {
             options,
             types: options.types.clone(),
             configs: BTreeMap::new(),
@@ -80,15 +80,16 @@ impl<'a> Work<'a> {
     }
 
     /// Returns the objects to federate: all, or with `contents` the namespaces and their objects.
-    fn wanted(&mut self, subjects: &[Subject]) -> Vec<Subject> {
+    fn wanted(&mut self, subjects: &[FederateSubject]) -> Vec<FederateSubject> {
         if !self.options.contents {
             return subjects.to_vec();
         }
-        let given = |subject: &&Subject| {
+        let given = |subject: &&FederateSubject| {
             subject.object["apiVersion"] == "v1" && subject.object["kind"] == "Namespace"
         };
-        let name =
-            |subject: &Subject| subject.object["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+        let name = |subject: &FederateSubject| {
+            subject.object["metadata"]["name"].as_str().unwrap_or_default().to_owned()
+        };
         let mut meant: BTreeSet<String> = subjects.iter().filter(given).map(name).collect();
         let mut made = Vec::new();
         if let Some(only) = &self.options.namespace {
@@ -98,11 +99,11 @@ impl<'a> Work<'a> {
                     "the objects hold no Namespace `{only}`, so its FederatedNamespace has an empty \
                      template"
                 )));
-                made.push(Subject { object, at: Pos::file(format!("Namespace {only}")) });
+                made.push(FederateSubject { object, at: Pos::file(format!("Namespace {only}")) });
             }
             meant = [only.clone()].into();
         }
-        let is_meant = |subject: &&Subject| match given(subject) {
+        let is_meant = |subject: &&FederateSubject| match given(subject) {
             true => meant.contains(&name(subject)),
             false => self.namespace_of(&subject.object).is_some_and(|namespace| meant.contains(namespace)),
         };
@@ -130,8 +131,8 @@ impl<'a> Work<'a> {
         own.or(self.options.namespace.as_deref()).filter(|_| !cluster_scoped)
     }
 
-    fn take(&mut self, subject: &Subject) {
-        let Subject { object, at } = subject;
+    fn take(&mut self, subject: &FederateSubject) {
+        let FederateSubject { object, at } = subject;
         let text = |value: &Json| value.as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
         let (name, given) = (text(&object["metadata"]["name"]), text(&object["metadata"]["namespace"]));
@@ -174,7 +175,7 @@ impl<'a> Work<'a> {
             return self.found.push(Diagnostic::error(at.clone(), message).hint("remove one of the two"));
         }
         self.secrets += usize::from(resource.group.is_empty() && kind == "Secret");
-        let made = Made { key, of_kind: kind, document };
+        let made = GeneratedDocument { key, of_kind: kind, document };
         if federated.is_of_namespaces() { self.namespaces.push(made) } else { self.others.push(made) }
     }
 
@@ -285,7 +286,7 @@ impl<'a> Work<'a> {
             self.found
                 .push(warning.hint("do not commit them: place External Secrets or Sealed Secrets instead"));
         }
-        let config = |(name, document): (String, Json)| Made {
+        let config = |(name, document): (String, Json)| GeneratedDocument {
             key: Key::new(super::TYPE_CONFIG_GROUP, super::TYPE_CONFIG_KIND, super::SYSTEM_NAMESPACE, &name),
             of_kind: super::TYPE_CONFIG_KIND.to_owned(),
             document,
@@ -321,7 +322,7 @@ impl Where {
 
 /// The options of `federate`.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct FederateOptions {
     pub placement: Where,
     /// The namespace of namespaced objects that name none; with `contents`, the namespace to federate.
     pub namespace: Option<String>,
@@ -345,7 +346,7 @@ fn faults_of_config(config: &Json) -> Vec<String> {
 
 /// Returns the faults of a generated Federated object.
 fn faults_of_object(object: &Json, federated: &FederatedKind) -> Vec<String> {
-    let mut context = Context::default();
+    let mut context = FederatedContext::default();
     let mut all = faults(&type_config(federated), |scope, document| {
         types::read(scope, document, &mut context.types);
     });

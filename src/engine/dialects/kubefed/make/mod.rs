@@ -16,7 +16,7 @@ use serde_json::{Value as Json, json};
 
 use crate::dialects::{ClusterKind, NewCluster};
 
-pub use federate::{Federated, Made, Options, Subject, Where, federate};
+pub use federate::{FederateOptions, FederateSubject, Federated, GeneratedDocument, Where, federate};
 pub use types::{
     ApiResource, FederatedKind, KnownTypes, Resources, TYPE_CONFIG_KIND, federated_names, plural_of,
     read_type_config, type_config,

@@ -9,7 +9,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::Options;
+use super::FederateOptions;
 use super::types::{ApiResource, FederatedKind};
 use crate::dialects::kubefed::kinds::{CORE, SCHEDULING, TYPES};
 
@@ -116,7 +116,11 @@ const OF_CONTROLLERS: [(&str, &str); 5] = [
 ];
 
 /// Returns the reason for leaving an object out, or `None`.
-pub(super) fn skip_reason(object: &Json, resource: &ApiResource, options: &Options) -> Option<String> {
+pub(super) fn skip_reason(
+    object: &Json,
+    resource: &ApiResource,
+    options: &FederateOptions,
+) -> Option<String> {
     let (group, kind) = (resource.group.as_str(), resource.kind.as_str());
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
     if options.types.of_federated(group, kind).is_some() || [CORE, SCHEDULING, TYPES].contains(&group) {

@@ -3,11 +3,14 @@ use serde_json::{Value as Json, json};
 use super::*;
 use berth_base::diag::Pos;
 
-fn subjects(objects: &[Json]) -> Vec<Subject> {
-    objects.iter().map(|object| Subject { object: object.clone(), at: Pos::new("in.yaml", 1, 1) }).collect()
+fn subjects(objects: &[Json]) -> Vec<FederateSubject> {
+    objects
+        .iter()
+        .map(|object| FederateSubject { object: object.clone(), at: Pos::new("in.yaml", 1, 1) })
+        .collect()
 }
 
-fn federated(objects: &[Json], options: &Options) -> (Vec<Json>, Vec<String>) {
+fn federated(objects: &[Json], options: &FederateOptions) -> (Vec<Json>, Vec<String>) {
     let done = federate(&subjects(objects), options);
     let documents = done.documents.into_iter().map(|made| made.document).collect();
     (documents, done.diagnostics.iter().map(ToString::to_string).collect())
@@ -29,7 +32,7 @@ fn a_live_service_becomes_what_a_person_would_write() {
         "spec": {"clusterIP": "10.0.0.1", "clusterIPs": ["10.0.0.1"], "ports": [{"port": 80, "nodePort": 30000}]},
         "status": {"loadBalancer": {}},
     });
-    let (documents, _) = federated(&[service], &Options::default());
+    let (documents, _) = federated(&[service], &FederateOptions::default());
     assert_eq!(
         documents,
         [json!({
@@ -49,10 +52,10 @@ fn a_live_service_becomes_what_a_person_would_write() {
 #[test]
 fn a_headless_service_stays_headless_and_another_version_is_named() {
     let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "a", "namespace": "n"}, "spec": {"clusterIP": "None"}});
-    let (documents, _) = federated(&[service], &Options::default());
+    let (documents, _) = federated(&[service], &FederateOptions::default());
     assert_eq!(documents[0]["spec"]["template"]["spec"], json!({"clusterIP": "None"}));
     let older = json!({"apiVersion": "apps/v1beta2", "kind": "Deployment", "metadata": {"name": "a", "namespace": "n"}});
-    let (documents, _) = federated(&[older], &Options::default());
+    let (documents, _) = federated(&[older], &FederateOptions::default());
     assert_eq!(documents[0]["spec"]["template"], json!({"apiVersion": "apps/v1beta2"}));
 }
 
@@ -61,7 +64,7 @@ fn a_namespace_with_its_contents_takes_what_stands_in_it_and_no_more() {
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop", "labels": {"a": "b"}}, "spec": {"finalizers": ["kubernetes"]}});
     let role = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "r"}});
     let objects = [config_map("shop"), role, config_map("other"), namespace];
-    let options = Options { contents: true, ..Options::default() };
+    let options = FederateOptions { contents: true, ..FederateOptions::default() };
     let (documents, found) = federated(&objects, &options);
     let kinds: Vec<_> = documents.iter().map(|one| one["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["FederatedNamespace", "FederatedConfigMap"]);
@@ -80,7 +83,8 @@ fn what_each_cluster_makes_for_itself_is_named_and_left_out() {
     let mut root = config_map("n");
     root["metadata"]["name"] = "kube-root-ca.crt".into();
     let already = json!({"apiVersion": "types.kubefed.io/v1beta1", "kind": "FederatedSecret", "metadata": {"name": "t", "namespace": "n"}});
-    let (documents, found) = federated(&[owned, endpoints, token, root, already], &Options::default());
+    let (documents, found) =
+        federated(&[owned, endpoints, token, root, already], &FederateOptions::default());
     assert!(documents.is_empty());
     assert_eq!(found.iter().filter(|one| one.contains("is not federated: ")).count(), 5, "{found:#?}");
     assert!(found.iter().any(|one| one.contains("Deployment web makes it")), "{found:#?}");
@@ -89,14 +93,14 @@ fn what_each_cluster_makes_for_itself_is_named_and_left_out() {
 #[test]
 fn a_type_without_a_federated_kind_is_an_error_with_the_way_out_or_gets_a_config() {
     let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "n"}, "spec": {"size": 1}});
-    let (documents, found) = federated(std::slice::from_ref(&widget), &Options::default());
+    let (documents, found) = federated(std::slice::from_ref(&widget), &FederateOptions::default());
     assert!(documents.is_empty() && found[0].contains("--enable-type"), "{found:?}");
-    let enabling = Options { enable_types: true, ..Options::default() };
+    let enabling = FederateOptions { enable_types: true, ..FederateOptions::default() };
     let (documents, _) = federated(&[widget.clone(), widget.clone()], &enabling);
     assert_eq!(documents.len(), 2, "the second of one name is an error");
     assert_eq!(documents[0]["metadata"]["name"], "widgets.example.com");
     assert_eq!(documents[1]["kind"], "FederatedWidget");
-    let skipping = Options { skip_api_resources: ["widget".to_owned()].into(), ..enabling };
+    let skipping = FederateOptions { skip_api_resources: ["widget".to_owned()].into(), ..enabling };
     assert!(federated(&[widget], &skipping).0.is_empty());
 }
 

@@ -223,8 +223,8 @@ pub struct Resources(Vec<ApiResource>);
 
 impl Default for Resources {
     fn default() -> Resources {
-        let row = |(group, version, kinds): &(&str, &str, &[Row])| {
-            let of = |(kind, short, namespaced): &Row| ApiResource {
+        let row = |(group, version, kinds): &(&str, &str, &[KindNames])| {
+            let of = |(kind, short, namespaced): &KindNames| ApiResource {
                 short: short.split(' ').filter(|short| !short.is_empty()).map(str::to_owned).collect(),
                 ..ApiResource::guessed(group, version, kind, *namespaced)
             };
@@ -282,10 +282,10 @@ pub fn plural_of(kind: &str) -> String {
 }
 
 /// The kind, its short names, and whether it is namespaced.
-type Row = (&'static str, &'static str, bool);
+type KindNames = (&'static str, &'static str, bool);
 
 /// The built-in types, by group and version.
-const BUILT_IN: &[(&str, &str, &[Row])] = &[
+const BUILT_IN: &[(&str, &str, &[KindNames])] = &[
     (
         "",
         "v1",

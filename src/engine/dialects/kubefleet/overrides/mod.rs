@@ -38,7 +38,7 @@ pub struct OverrideSpec {
     pub origin: Pos,
     pub placement: Option<PlacementName>,
     pub targets: Vec<Target>,
-    pub rules: Vec<Rule>,
+    pub rules: Vec<OverrideRule>,
 }
 
 /// The single placement to which an override is limited.
@@ -61,7 +61,7 @@ pub struct Target {
 
 /// The action of an override on some clusters.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rule {
+pub struct OverrideRule {
     pub at: Pos,
     /// At least one term must match. Without terms, the rule matches no cluster.
     pub clusters: Vec<Term>,
@@ -138,7 +138,7 @@ fn targets(spec: &mut Fields<'_>, key: &'static str, namespace: &str) -> Vec<Tar
     targets
 }
 
-fn rule(mut fields: Fields<'_>) -> Option<Rule> {
+fn rule(mut fields: Fields<'_>) -> Option<OverrideRule> {
     let scope = fields.scope();
     let at = scope.pos(fields.at());
     let clusters = match fields.fields("clusterSelector") {
@@ -174,7 +174,7 @@ fn rule(mut fields: Fields<'_>) -> Option<Rule> {
     }
     fields.finish();
     let action = if delete { Action::Delete } else { Action::Patch(patch.into()) };
-    Some(Rule { at, clusters, action })
+    Some(OverrideRule { at, clusters, action })
 }
 
 /// Reads the terms of a selector; a selector without terms matches all clusters.

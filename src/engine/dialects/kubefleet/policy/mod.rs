@@ -42,7 +42,7 @@ const SPREAD_SCORE: &str = "topologySpreadScore";
 const AFFINITY_SCORE: &str = "affinityScore";
 
 /// The fields of a policy of any type.
-struct Parts {
+struct PolicyFields {
     affinity: Option<Affinity>,
     constraints: Vec<SpreadConstraint>,
     tolerations: Vec<Toleration>,
@@ -52,13 +52,15 @@ struct Parts {
 /// ResourcePlacement's. Faults go to the scope; if there are any, the result must not be used.
 pub fn read(spec: &mut Fields<'_>, namespace: Option<&str>) -> Policy {
     let text = normal_form(&spec.node("policy").map_or(Json::Null, |node| node.to_json()));
-    let Some(mut fields) = spec.fields("policy") else { return pick_all(Parts::none(), namespace, text) };
+    let Some(mut fields) = spec.fields("policy") else {
+        return pick_all(PolicyFields::none(), namespace, text);
+    };
     let kind = fields.choice("placementType", &["PickAll", "PickN", "PickFixed"]);
     let kind = kind.unwrap_or("PickAll");
     // These fields are read for any type, so that their faults are reported.
     let names = names(&mut fields);
     let number = fields.int_in("numberOfClusters", 0..=i64::from(i32::MAX));
-    let parts = Parts {
+    let parts = PolicyFields {
         affinity: affinity::read(&mut fields),
         constraints: read_spread_constraints(&mut fields),
         tolerations: tolerations(&mut fields, MOST_TOLERATIONS),
@@ -119,19 +121,19 @@ fn refuse_foreign_fields(fields: &mut Fields<'_>, kind: &str) {
     }
 }
 
-impl Parts {
-    fn none() -> Parts {
-        Parts { affinity: None, constraints: Vec::new(), tolerations: Vec::new() }
+impl PolicyFields {
+    fn none() -> PolicyFields {
+        PolicyFields { affinity: None, constraints: Vec::new(), tolerations: Vec::new() }
     }
 }
 
 /// Returns a policy of the next API that picks every eligible cluster without other taints.
 pub fn everywhere(tolerations: Vec<Toleration>, namespace: Option<&str>) -> Policy {
-    let filters = filters(&Parts { tolerations, ..Parts::none() }, namespace);
+    let filters = filters(&PolicyFields { tolerations, ..PolicyFields::none() }, namespace);
     Policy { filters, ..base(Json::Null) }
 }
 
-fn pick_all(parts: Parts, namespace: Option<&str>, text: Json) -> Policy {
+fn pick_all(parts: PolicyFields, namespace: Option<&str>, text: Json) -> Policy {
     Policy {
         filters: filters(&parts, namespace),
         scorers: scorers(Vec::new(), Vec::new()),
@@ -141,7 +143,7 @@ fn pick_all(parts: Parts, namespace: Option<&str>, text: Json) -> Policy {
     }
 }
 
-fn pick_n(number: usize, parts: Parts, namespace: Option<&str>, text: Json) -> Policy {
+fn pick_n(number: usize, parts: PolicyFields, namespace: Option<&str>, text: Json) -> Policy {
     let filters = filters(&parts, namespace);
     let preferences = parts.affinity.map(|affinity| affinity.preferred).unwrap_or_default();
     let looks_at_all =
@@ -170,7 +172,7 @@ fn base(text: Json) -> Policy {
 }
 
 /// Returns the filters in KubeFleet's order: a cluster that one filter refuses does not reach the next.
-fn filters(parts: &Parts, namespace: Option<&str>) -> Vec<Filter> {
+fn filters(parts: &PolicyFields, namespace: Option<&str>) -> Vec<Filter> {
     let required = parts.affinity.as_ref().map(|affinity| affinity.required.clone()).unwrap_or_default();
     let mut filters = Vec::new();
     if !required.is_empty() {

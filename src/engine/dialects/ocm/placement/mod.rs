@@ -8,7 +8,7 @@
 
 mod prioritizers;
 
-use super::Context;
+use super::PlacementContext;
 use super::cel_view::MANAGED_CLUSTER;
 use super::cluster::EFFECT_WORDS;
 use super::fields::{open_namespaced, taint_key, text_or_number};
@@ -30,7 +30,7 @@ use berth_cel::{Names, Program, Variable};
 
 const DISABLED: &str = "cluster.open-cluster-management.io/experimental-scheduling-disable";
 
-pub(super) fn read(scope: &Scope, document: &Document, context: &Context) -> Option<Placement> {
+pub(super) fn read(scope: &Scope, document: &Document, context: &PlacementContext) -> Option<Placement> {
     let root = document.open();
     let (mut fields, metadata) = open_namespaced(scope, &root)?;
     let text = document.root.get("spec").map_or(Packed::NULL, |spec| Packed::of(&spec.to_json()));

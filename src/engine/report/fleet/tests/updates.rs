@@ -142,22 +142,15 @@ fn decision_of(number: u8, decided: &Decided) -> Decision {
     }
 }
 
-fn releases_of(number: u8, good: u64, told: u8) -> Releases {
+fn releases_of(number: u8, good: u64, assigned: u8) -> Releases {
     let release = |number| Release { number, begun: at(0), inputs: ContentId([0; 20]) };
-    let told = chosen(told, CLUSTERS).map(|number| (cluster(number), Assignment { release: 2, at: at(10) }));
+    let assigned =
+        chosen(assigned, CLUSTERS).map(|number| (cluster(number), Assignment { release: 2, at: at(10) }));
     Releases {
-        key: key(number),
-        current: release(2),
         good: Some(good),
         earlier: vec![release(1)],
-        assigned: told.collect(),
-        stays: Default::default(),
-        taken_back: false,
-        restarts: 0,
-        halted: None,
-        run: None,
-        removing: Default::default(),
-        awaited: Default::default(),
+        assigned: assigned.collect(),
+        ..Releases::of(key(number), release(2))
     }
 }
 

@@ -146,7 +146,8 @@ pub(crate) fn altered(live: &Json, wanted: &Json, owned: &Json) -> Vec<Differenc
             "metadata" => &["labels", "annotations"],
             _ => &[],
         };
-        let at = Walk { path: format!("/{key}"), owned: owned.get(format!("f:{key}")), live: live.get(key) };
+        let at =
+            OwnedPlace { path: format!("/{key}"), owned: owned.get(format!("f:{key}")), live: live.get(key) };
         if key != "metadata" {
             at.compare(value, &mut found);
         }
@@ -158,18 +159,18 @@ pub(crate) fn altered(live: &Json, wanted: &Json, owned: &Json) -> Vec<Differenc
 }
 
 /// A place in an object: its owned fields, and its live value.
-struct Walk<'a> {
+struct OwnedPlace<'a> {
     path: String,
     owned: Option<&'a Json>,
     live: Option<&'a Json>,
 }
 
-impl Walk<'_> {
+impl OwnedPlace<'_> {
     fn below(&self, key: &str, wanted: Option<&Json>, found: &mut Vec<Difference>) {
         let Some(wanted) = wanted else { return };
         let path = format!("{}/{}", self.path, key.replace('~', "~0").replace('/', "~1"));
         let owned = self.owned.and_then(|owned| owned.get(format!("f:{key}")));
-        Walk { path, owned, live: self.live.and_then(|live| live.get(key)) }.compare(wanted, found);
+        OwnedPlace { path, owned, live: self.live.and_then(|live| live.get(key)) }.compare(wanted, found);
     }
 
     fn compare(&self, wanted: &Json, found: &mut Vec<Difference>) {
@@ -193,7 +194,7 @@ impl Walk<'_> {
                     match live {
                         // A single value is its own key.
                         Some(_) if key.starts_with("v:") => {}
-                        live => Walk { path, owned: Some(owned), live }.compare(item, found),
+                        live => OwnedPlace { path, owned: Some(owned), live }.compare(item, found),
                     }
                 }
             }

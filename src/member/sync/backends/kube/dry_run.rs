@@ -155,21 +155,22 @@ impl ClusterSession {
         self.only_tries || !job.is_older() && (is_there || is_early || job.expects_another())
     }
 
+    fn take_missing(&mut self, job: &ApplyJob, found: &mut LiveMap) {
+        if job.strategy.way == WriteLimit::ReadOnly {
+            // Berth does not create the object, so its time limit runs from now.
+            let health = Health::Progressing("it does not exist".to_owned());
+            let missing = TrackedObject { hash: job.hash.clone(), health, ..TrackedObject::default() };
+            self.sync.tracked.insert(job.id.clone(), missing);
+        }
+        self.existing.remove(&job.id);
+        found.remove(&job.id);
+    }
+
     /// Adds the result of a dry run to the survey.
     fn take_result(&mut self, wanted: Option<&Desired>, job: &ApplyJob, tried: DryRun, found: &mut LiveMap) {
         let (id, hash, identity) = (&job.id, job.hash.clone(), &self.connection.api.identity);
         let (live, same, changes) = match tried {
-            DryRun::New => {
-                if job.strategy.way == WriteLimit::ReadOnly {
-                    // Berth does not create the object, so its time limit runs from now.
-                    let health = Health::Progressing("it does not exist".to_owned());
-                    let missing = TrackedObject { hash, health, ..TrackedObject::default() };
-                    self.sync.tracked.insert(id.clone(), missing);
-                }
-                self.existing.remove(id);
-                found.remove(id);
-                return;
-            }
+            DryRun::New => return self.take_missing(job, found),
             DryRun::Older | DryRun::Unmakeable(_) => return,
             DryRun::There { live, same, changes } => (live, same, changes),
         };
@@ -271,6 +272,18 @@ enum DryRun {
     /// Berth owns the object, whose form is outdated.
     Older,
 }
+/// Compares the live object with the one that the server answered to the dry run.
+fn compare(job: &ApplyJob, live: Arc<Json>, after: &Json) -> DryRun {
+    let compares = job.strategy.compares();
+    let changes = if compares { field_differences::between(&live, after) } else { Vec::new() };
+    let fine = match job.owned {
+        true => job.strategy.tolerates && job.was_applied_to(&live),
+        false => compares,
+    };
+    let fine = fine && changes.iter().all(|one| field_differences::is_below(one, &job.tolerated));
+    let same = is_equal(&live, after, job.owned) || fine;
+    DryRun::There { same, live, changes }
+}
 
 /// Tries one object. Reads it first if it exists and may belong to others.
 async fn dry_run_one(mut job: ApplyJob, is_there: bool, api: &ApiClient) -> Result<DryRun, Failure> {
@@ -315,18 +328,7 @@ async fn dry_run_one(mut job: ApplyJob, is_there: bool, api: &ApiClient) -> Resu
     };
     let Some(live) = job.live.clone() else { return Ok(DryRun::New) };
     match result {
-        Ok(ApplyResult { answer: Some(answer), .. }) => {
-            let after: Json = answer.read()?;
-            let compares = job.strategy.compares();
-            let changes = if compares { field_differences::between(&live, &after) } else { Vec::new() };
-            let fine = match job.owned {
-                true => job.strategy.tolerates && job.was_applied_to(&live),
-                false => compares,
-            };
-            let fine = fine && changes.iter().all(|one| field_differences::is_below(one, &job.tolerated));
-            let same = is_equal(&live, &after, job.owned) || fine;
-            Ok(DryRun::There { same, live, changes })
-        }
+        Ok(ApplyResult { answer: Some(answer), .. }) => Ok(compare(&job, live, &answer.read()?)),
         Ok(ApplyResult { answer: None, .. }) => Ok(there(live, false)),
         // If the server refuses the wanted form, a comparing strategy compares without a dry run.
         Err(failure) if job.strategy.compares() && failure.code() == 422 => {

@@ -1,7 +1,7 @@
 //! A Kubernetes cluster as the backend: server-side apply, with an ApplySet of berth's objects.
 //!
 //! - `session` holds all knowledge of a cluster, and of one object's state in the present sync.
-//! - Requests: [`access`](crate::live::access) connects, `connection` holds the settings, the client and the served
+//! - Requests: [`kubeconfig`](crate::live::kubeconfig) connects, `connection` holds the settings, the client and the served
 //!   kinds, `api_client` sends, `failure` explains errors, `kinds` knows the server's kinds.
 //! - Ownership: `identity` names berth in the cluster; `managed_fields`, `handover`, `field_paths` and
 //!   `unmanaged_fields` read and change the owners of fields; `stored_shape` is a server's form of an object.

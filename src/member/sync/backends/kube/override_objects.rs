@@ -9,7 +9,7 @@ use crate::sync::local_overrides::{BackendOverrides, LastGoodOverrides, ObjectCh
 use berth_base::model::ObjectId;
 
 /// An object, or the reason why it cannot be read.
-type Found = (ObjectId, Result<Json, String>);
+type FoundObject = (ObjectId, Result<Json, String>);
 
 /// Reads the objects with overrides.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ impl OverrideReader {
     }
 }
 
-async fn named(api: &ApiClient, source: &OverrideObjects, path: &str, name: &str) -> Found {
+async fn named(api: &ApiClient, source: &OverrideObjects, path: &str, name: &str) -> FoundObject {
     let object = match api.get(path, name).await {
         Ok(Some(object)) => Ok(object),
         Ok(None) => Err("it does not exist".to_owned()),
@@ -68,7 +68,7 @@ async fn labelled(
     source: &OverrideObjects,
     path: &str,
     label: &str,
-) -> Result<Vec<Found>, String> {
+) -> Result<Vec<FoundObject>, String> {
     let params = ListParams { label_selector: Some(label.to_owned()), ..ListParams::default() };
     let list: Result<Json, Failure> = api.list_once(path, &params).await;
     let mut list = list.map_err(|failure| unreadable(&failure, source.secret))?;
@@ -77,7 +77,7 @@ async fn labelled(
         let name = item.pointer("/metadata/name")?.as_str()?;
         Some((source.object(&api.identity.namespace, name), Ok(item)))
     };
-    let mut found: Vec<Found> = items.into_iter().filter_map(named).collect();
+    let mut found: Vec<FoundObject> = items.into_iter().filter_map(named).collect();
     found.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(found)
 }

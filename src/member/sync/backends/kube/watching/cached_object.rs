@@ -29,13 +29,13 @@ pub struct WantedObject {
 }
 
 /// An object's version as a growing number; `None` if the server's versions are no numbers.
-pub type Version = Option<u64>;
+pub type VersionNumber = Option<u64>;
 
 /// A cache entry for one live object.
 #[derive(Clone, Default, PartialEq)]
 pub struct CachedObject {
     pub uid: Box<str>,
-    pub version: Version,
+    pub version: VersionNumber,
     pub owned: bool,
     /// The hash in the object's annotation.
     pub applied: Option<Arc<str>>,
@@ -147,6 +147,6 @@ fn annotations_of(object: &Json, wanted: Option<&WantedObject>) -> Annotations {
     }
 }
 
-pub fn version_of(object: &Json) -> Version {
+pub fn version_of(object: &Json) -> VersionNumber {
     object.get("metadata")?.get("resourceVersion")?.as_str()?.parse().ok()
 }

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::super::api_client::ApiClient;
 use super::super::compare::uid_of;
 use super::super::failure::Failure;
-use super::cached_object::{CachedObject, Version, version_of};
+use super::cached_object::{CachedObject, VersionNumber, version_of};
 use super::{Shared, lock};
 use berth_base::backoff::{Backoff, chance};
 use berth_base::model::ObjectId;
@@ -229,7 +229,7 @@ impl KindWatch {
     }
 
     /// Returns an object's entry and version.
-    fn judged(&self, id: ObjectId, object: Json) -> (ObjectId, Option<CachedObject>, Version) {
+    fn judged(&self, id: ObjectId, object: Json) -> (ObjectId, Option<CachedObject>, VersionNumber) {
         let version = version_of(&object);
         let (wanted, identity) = (self.shared.cache().wanted(), &self.api.identity);
         // The object is judged without the lock. If its wanted form changes meanwhile, the sync of that form judges

@@ -79,19 +79,8 @@ impl Watching {
         self.listed.iter().any(|(listed_group, listed)| **listed_group == *group && **listed == *kind)
     }
 
-    /// Lists each kind that is not yet watched, several at once, and starts the watches. Returns the kinds that could
-    /// not be listed, whose entries keep their last state.
-    ///
-    /// The watch of an owned kind without a scope continues to its end: the events of the removals that preceded the
-    /// kind's own may still arrive.
-    pub async fn look(
-        &mut self,
-        scopes: BTreeMap<KindScope, bool>,
-        is_owned: impl Fn(&KindScope) -> bool,
-        at_once: usize,
-        api: &ApiClient,
-    ) -> Vec<(KindScope, Failure)> {
-        self.shared.called.store(false, Ordering::SeqCst);
+    /// Ends the watches that have failed or that no scope needs.
+    fn end_unneeded(&mut self, scopes: &BTreeMap<KindScope, bool>, is_owned: impl Fn(&KindScope) -> bool) {
         self.following.retain(|scope, task| {
             let has_ended =
                 || is_owned(scope) && !scopes.keys().any(|other| other.is_of(&scope.group, &scope.kind));
@@ -105,6 +94,22 @@ impl Watching {
             }
             stays
         });
+    }
+
+    /// Lists each kind that is not yet watched, several at once, and starts the watches. Returns the kinds that could
+    /// not be listed, whose entries keep their last state.
+    ///
+    /// The watch of an owned kind without a scope continues to its end: the events of the removals that preceded the
+    /// kind's own may still arrive.
+    pub async fn look(
+        &mut self,
+        scopes: BTreeMap<KindScope, bool>,
+        is_owned: impl Fn(&KindScope) -> bool,
+        at_once: usize,
+        api: &ApiClient,
+    ) -> Vec<(KindScope, Failure)> {
+        self.shared.called.store(false, Ordering::SeqCst);
+        self.end_unneeded(&scopes, is_owned);
         if !self.on {
             self.shared.cache().clear();
         } else if self.notice.is_none() {

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::cached_object::{CachedObject, Version, WantedObjects};
+use super::cached_object::{CachedObject, VersionNumber, WantedObjects};
 use crate::sync::strategy::Finding;
 use berth_base::model::ObjectId;
 
@@ -57,7 +57,7 @@ impl ObjectCache {
 
     /// Stores an object's present entry; `None` if the object no longer concerns berth. Returns true if the change
     /// requests a sync.
-    pub fn put(&mut self, id: ObjectId, entry: Option<CachedObject>, version: Version) -> bool {
+    pub fn put(&mut self, id: ObjectId, entry: Option<CachedObject>, version: VersionNumber) -> bool {
         let before = self.entries.get(&id);
         if before.is_some_and(|before| is_older(version, before.version)) {
             return false;
@@ -132,7 +132,7 @@ impl ObjectCache {
 
     /// Accepts this version of an object as wanted, although its managers or values differ. Sets the finding that
     /// syncs report from now on.
-    pub fn trust(&mut self, id: &ObjectId, version: Version, finding: Option<Finding>) {
+    pub fn trust(&mut self, id: &ObjectId, version: VersionNumber, finding: Option<Finding>) {
         if let Some(entry) = self.entries.get_mut(id).filter(|entry| entry.version == version) {
             (entry.intact, entry.live) = (true, None);
             entry.finding = finding.or(entry.finding.take());
@@ -144,8 +144,8 @@ impl ObjectCache {
     pub fn listed(
         &mut self,
         of: impl Fn(&ObjectId) -> bool,
-        objects: Vec<(ObjectId, Option<CachedObject>, Version)>,
-        version: Version,
+        objects: Vec<(ObjectId, Option<CachedObject>, VersionNumber)>,
+        version: VersionNumber,
     ) -> Listed {
         let mut listed = Listed::default();
         let mut seen = BTreeSet::new();
@@ -202,7 +202,7 @@ pub struct Listed {
 }
 
 /// Reports whether both versions are known and the first is older.
-fn is_older(one: Version, other: Version) -> bool {
+fn is_older(one: VersionNumber, other: VersionNumber) -> bool {
     matches!((one, other), (Some(one), Some(other)) if one < other)
 }
 

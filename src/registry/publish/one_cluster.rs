@@ -9,8 +9,8 @@ use crate::client::{Descriptor, Digest, Manifest, Repository, media};
 use crate::error::RegistryError;
 use crate::pointer::{CURRENT, MEMBER, Pointer, SEQUENCE};
 use berth_base::model::Timestamp;
-use berth_git::protocol::cluster_ref::read_cluster_ref_bytes;
-use berth_git::protocol::{ClusterRef, read_cluster_ref};
+use berth_git::shared_refs::cluster_ref::read_cluster_ref_bytes;
+use berth_git::shared_refs::{ClusterRef, read_cluster_ref};
 use berth_git::{CommitId, GitError, Repo};
 
 /// The number of layers whose repository is remembered.

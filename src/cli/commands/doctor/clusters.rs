@@ -1,123 +1,14 @@
-//! The services besides the remote: a container registry, reachable and with the rights that a role needs; and the
-//! clusters to which a daemon writes objects, reachable, with the kinds that it writes and the rights for them.
+//! The clusters to which a daemon writes objects: whether they are reachable, serve the kinds that it writes, and grant
+//! the rights for them.
 
-use std::path::Path;
-
-use super::finding::{Findings, Level};
-use super::machine::Trust;
-use super::rights::NOBODY;
-use crate::commands::run::hub_cluster::Hub;
-use crate::process::exit::CommandError;
-use berth_base::model::Timestamp;
-use berth_engine::hub_objects::decisions::{self, Form};
+use super::finding::Findings;
+use crate::commands::run::hub_cluster::HubCluster;
+use berth_engine::hub_objects::decisions::{self, DecisionApi};
 use berth_engine::hub_objects::profiles;
 use berth_engine::hub_objects::{Right, rights};
-use berth_git::Repo;
-use berth_git::protocol::Refs;
-use berth_git::signature::AllowedSigners;
-use berth_git::transport::{Cancel, Limits, Listing, Transport as _, Want, WorkingCopy};
-use berth_hub::inputs::current_state::short;
 use berth_member::cluster_events::EventPlace;
 use berth_member::live::client::RightQuestion;
 use berth_member::live::{Access, Cluster, Host as _, LiveError, Resource};
-use berth_registry::{Registry, RegistryError, RegistryTransport, Repository};
-
-const TOO_MUCH: &str = "give a member's account the right to pull from its own repository, and no other";
-
-/// Checks that the registry lets a daemon pull from and push to a cluster's repository.
-pub(super) fn check_daemon(registry: &Registry, listing: &Listing, is_asked: bool, to: &mut Findings) {
-    let prefix = Refs::default().clusters;
-    let known = listing.refs.keys().find_map(|name| name.strip_prefix(&prefix));
-    let repository = registry.repository_of(known.unwrap_or(NOBODY));
-    if !pulls(&repository, to) {
-        return;
-    }
-    let name = repository.full_name();
-    if !is_asked {
-        return to
-            .not_known(format!("whether the account may push to `{name}`: `--no-push` asks for nothing"));
-    }
-    match repository.may_push() {
-        Ok(()) => to.good(format!("the account may push to `{name}`")),
-        Err(error) => registry_fault(&error, to),
-    }
-}
-
-/// Checks that the registry allows a member to pull, and forbids it to push.
-fn check_member(registry: &Registry, cluster: &str, is_asked: bool, to: &mut Findings) {
-    let repository = registry.repository_of(cluster);
-    if !pulls(&repository, to) || !is_asked {
-        return;
-    }
-    let name = repository.full_name();
-    match repository.may_push() {
-        Ok(()) => to.push(
-            Level::Warning,
-            format!("the account may push to `{name}`, which the daemon writes"),
-            Some(TOO_MUCH.to_owned()),
-        ),
-        Err(RegistryError::Denied { .. } | RegistryError::Refused { .. }) => {
-            to.good(format!("the account may not push to `{name}`"));
-        }
-        Err(error) => to.not_known(format!("whether the account may push to `{name}`: {error}")),
-    }
-}
-
-fn pulls(repository: &Repository, to: &mut Findings) -> bool {
-    match repository.tags() {
-        Ok(_) => to.good(format!("the account may pull from `{}`", repository.full_name())),
-        Err(error) => {
-            registry_fault(&error, to);
-            return false;
-        }
-    }
-    true
-}
-
-fn registry_fault(error: &RegistryError, to: &mut Findings) {
-    let hint = error.hint().unwrap_or_else(|| "check the address, the network and the registry".to_owned());
-    if error.is_passing() {
-        to.cannot_be_reached();
-    }
-    to.fault(error.to_string(), hint);
-}
-
-/// A registry that a member follows instead of a repository.
-pub(super) struct Followed<'a> {
-    pub registry: &'a Registry,
-    pub cluster: &'a str,
-    pub limits: Limits,
-}
-
-impl Followed<'_> {
-    /// Checks the member's rights, and the trust in the commit of the pointer.
-    pub fn check(
-        &self,
-        allowed: Option<&AllowedSigners>,
-        folder: &Path,
-        is_asked: bool,
-        to: &mut Findings,
-    ) -> Result<(), CommandError> {
-        let Followed { registry, cluster, limits } = *self;
-        to.begin("registry");
-        check_member(registry, cluster, is_asked, to);
-        let refs = Refs::default();
-        let copy = WorkingCopy::open(&folder.join("fleet"), registry.url())?;
-        let transport = RegistryTransport::new(registry, &refs, cluster, limits, Cancel::default());
-        let name = refs.cluster(cluster);
-        if let Err(error) = transport.fetch(copy.path(), &[Want::same(&name)], None) {
-            to.unreachable(&error);
-            return Ok(());
-        }
-        to.begin("trust");
-        let repo = Repo::open(copy.path())?;
-        if let Some(tip) = repo.read_ref(&name)? {
-            let trust = Trust { allowed, now: Timestamp::now() };
-            trust.check_tip(&repo, short(&name), tip, to)?;
-        }
-        Ok(())
-    }
-}
 
 const NEEDS_MORE: &str =
     "give the account this right; `berth install hub` with the same flags writes the rules";
@@ -126,7 +17,7 @@ const NEEDS_DECISIONS: &str =
 const NEEDS_PROFILES: &str = "install the CRD of SIG Multicluster's ClusterProfile";
 
 /// Checks a hub cluster, to which the daemon writes decisions and clusters.
-pub(super) fn check_hub(hub: &Hub, to: &mut Findings) {
+pub(super) fn check_hub(hub: &HubCluster, to: &mut Findings) {
     let asked = Cluster::connect_pod(&hub.access).and_then(|cluster| {
         let served = cluster.resources()?;
         Ok((cluster, served))
@@ -139,14 +30,14 @@ pub(super) fn check_hub(hub: &Hub, to: &mut Findings) {
     let serves = |group: &str, plural: &str| {
         served.iter().any(|one: &Resource| one.group == group && one.plural == plural)
     };
-    let (there, missing): (Vec<Form>, Vec<Form>) =
+    let (there, missing): (Vec<DecisionApi>, Vec<DecisionApi>) =
         hub.forms.iter().partition(|form| serves(form.group(), decisions::PLURAL));
     if there.is_empty() || !hub.takes_served_forms {
         for form in missing {
             not_served(decisions::PLURAL, form.group(), NEEDS_DECISIONS, to);
         }
     }
-    let sig = Form::Sig.group();
+    let sig = DecisionApi::Sig.group();
     if hub.profiles && !serves(sig, profiles::PLURAL) {
         not_served(profiles::PLURAL, sig, NEEDS_PROFILES, to);
     }

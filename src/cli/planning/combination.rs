@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::planned::{Asked, Planned, Revisions, StepArgs};
+use super::planned::{PlanRequest, Planned, Revisions, StepArgs};
 use super::rehearsal::{Change, Rehearsed, Revision};
 use crate::output::plan_forms::sections::{Conflict, Together};
 use crate::output::ui::Ui;
@@ -24,22 +24,22 @@ struct Branch {
     change: Change,
     wanted: Plan,
     held: BTreeSet<Key>,
-    faults: BTreeSet<Fault>,
+    faults: BTreeSet<FaultText>,
     refused: BTreeSet<String>,
 }
 
 /// A diagnostic without its line, which other edits of the file move.
-type Fault = (Severity, String, String);
+type FaultText = (Severity, String, String);
 
 /// Merges branches into a change, one after another, and rehearses each alone.
 pub(crate) fn combine(
     args: &StepArgs,
     repo: &Repo,
-    first: Asked,
+    first: PlanRequest,
     (names, source): (&[String], Option<&str>),
     ui: &Ui,
-) -> Result<(Asked, Alone), CommandError> {
-    let rehearse = |asked: &Asked| -> Result<Branch, CommandError> {
+) -> Result<(PlanRequest, Alone), CommandError> {
+    let rehearse = |asked: &PlanRequest| -> Result<Branch, CommandError> {
         let rehearsed = ui.watching("planning each branch alone", || asked.rehearse(args, repo, ui.now()))?;
         Ok(Branch::of(&asked.change, &rehearsed))
     };
@@ -49,7 +49,7 @@ pub(crate) fn combine(
         let head = Revision { name: name.clone(), commit: repo.require(name)? };
         let (located, base) = (first.located.clone(), first.base.clone());
         let revisions = Revisions { base, head: head.clone(), source, is_merged: true };
-        let asked = Asked::gather(located, revisions, repo, |_| ())?;
+        let asked = PlanRequest::gather(located, revisions, repo, |_| ())?;
         let message = format!("Merge {name}\n");
         match repo.merge(combined, head.commit, &message)? {
             Merged::Contained(commit) | Merged::Merge(commit) => combined = commit,
@@ -67,7 +67,7 @@ pub(crate) fn combine(
     let names: Vec<&str> = alone.branches.iter().map(|branch| branch.change.head.name.as_str()).collect();
     let head = Revision { name: listed(&names), commit: combined };
     let change = Change { head, source: combined, ..first.change };
-    Ok((Asked { change, subject: "merged in this order".to_owned(), ..first }, alone))
+    Ok((PlanRequest { change, subject: "merged in this order".to_owned(), ..first }, alone))
 }
 
 impl Branch {
@@ -129,7 +129,7 @@ impl Alone {
     }
 }
 
-fn fault(one: &Diagnostic) -> Fault {
+fn fault(one: &Diagnostic) -> FaultText {
     let file = one.at.as_ref().map_or_else(String::new, |at| at.file.to_string());
     (one.severity, file, one.message.clone())
 }

@@ -36,7 +36,7 @@ pub(super) fn cluster_row(line: &RolloutClusterProgress) -> Vec<String> {
 /// A workload's rollout, for programs.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WorkloadForm<'a> {
+pub(super) struct WorkloadRolloutForm<'a> {
     group: &'a str,
     #[serde(flatten)]
     name: NameForm,
@@ -88,10 +88,10 @@ struct ClusterForm<'a> {
     waits: Option<&'a str>,
 }
 
-impl<'a> WorkloadForm<'a> {
-    pub fn of(line: &'a RolloutProgress) -> WorkloadForm<'a> {
+impl<'a> WorkloadRolloutForm<'a> {
+    pub fn of(line: &'a RolloutProgress) -> WorkloadRolloutForm<'a> {
         let (reached, picked) = line.reached();
-        WorkloadForm {
+        WorkloadRolloutForm {
             group: &line.key.group,
             name: NameForm::of(&line.key),
             strategy: line.strategy,
@@ -108,7 +108,7 @@ impl<'a> WorkloadForm<'a> {
     }
 
     /// Returns the form with the rollout's stages and clusters.
-    pub fn with_details(line: &'a RolloutProgress) -> WorkloadForm<'a> {
+    pub fn with_details(line: &'a RolloutProgress) -> WorkloadRolloutForm<'a> {
         let stage = |stage: &'a StageProgress| StageForm {
             name: &stage.name,
             started: stage.started,
@@ -121,7 +121,7 @@ impl<'a> WorkloadForm<'a> {
             stages: line.stages.iter().map(stage).collect(),
             clusters: line.clusters.iter().map(ClusterForm::of).collect(),
         };
-        WorkloadForm { details: Some(details), ..WorkloadForm::of(line) }
+        WorkloadRolloutForm { details: Some(details), ..WorkloadRolloutForm::of(line) }
     }
 }
 

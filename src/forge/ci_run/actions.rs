@@ -26,11 +26,11 @@ struct Side {
     branch: String,
     sha: String,
     /// `null` if the repository was deleted.
-    repo: Option<Repository>,
+    repo: Option<EventRepository>,
 }
 
 #[derive(Deserialize)]
-struct Repository {
+struct EventRepository {
     full_name: String,
 }
 

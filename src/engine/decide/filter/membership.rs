@@ -24,20 +24,24 @@ impl Check for Nowhere<'_> {
     }
 }
 
-pub(super) struct Named<'a> {
+pub(super) struct NamedClusters<'a> {
     listed: Vec<bool>,
     by: Option<&'a Key>,
 }
 
-impl<'a> Named<'a> {
-    pub(super) fn new(table: &Table<'_>, wanted: &BTreeSet<String>, by: Option<&'a Key>) -> Named<'a> {
+impl<'a> NamedClusters<'a> {
+    pub(super) fn new(
+        table: &Table<'_>,
+        wanted: &BTreeSet<String>,
+        by: Option<&'a Key>,
+    ) -> NamedClusters<'a> {
         let mut listed = vec![false; table.len()];
         wanted.iter().filter_map(|name| table.row(name)).for_each(|row| listed[row as usize] = true);
-        Named { listed, by }
+        NamedClusters { listed, by }
     }
 }
 
-impl Check for Named<'_> {
+impl Check for NamedClusters<'_> {
     fn refuse(&self, row: Row) -> Option<Code> {
         (!self.listed[row as usize]).then_some(0)
     }

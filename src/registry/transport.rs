@@ -10,7 +10,7 @@ use crate::artifact::{self, LONGEST_LAYER, UnpackError, layer_of};
 use crate::client::{Digest, Manifest, Registry, Repository};
 use crate::error::RegistryError;
 use crate::pointer::{MEMBER, Pointer};
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::transport::upkeep::{self, Step};
 use berth_git::transport::{Cancel, Limits, Listing, RefPush, Transport, TransportError, Want};
 use berth_git::{CommitId, EntryKind, RefMove, Repo, TreeId, Writer};

@@ -27,7 +27,7 @@ pub fn hold(world: &World, now: &Facts, fleet: &mut Fleet) -> Diagnostics {
     }
     let mut held: BTreeSet<Key> = BTreeSet::new();
     for workload in fleet.workloads.values() {
-        if tell(world, workload, &mut found) {
+        if report_missing_rights(world, workload, &mut found) {
             held.insert(workload.key.clone());
         }
     }
@@ -77,7 +77,7 @@ pub fn hold(world: &World, now: &Facts, fleet: &mut Fleet) -> Diagnostics {
 }
 
 /// Reports the rights that a workload lacks; returns whether it lacks any.
-fn tell(world: &World, workload: &Workload, found: &mut Diagnostics) -> bool {
+fn report_missing_rights(world: &World, workload: &Workload, found: &mut Diagnostics) -> bool {
     let lacking = carries(&world.rules, workload);
     if lacking.is_empty() {
         return false;

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use super::inquiry::{Answers, Inputs, Inquiry, Share};
+use super::trials::{Answers, EffectItems, InputSet, Inquiry};
 use super::{Blame, How};
 
 /// The maximal number of inputs to take back one at a time.
@@ -52,7 +52,7 @@ pub fn trace<T: Trials>(
     n_effects: usize,
 ) -> Result<Traced, T::Error> {
     let mut inquiry = Inquiry::new(trials, n_effects);
-    let inputs: Vec<Inputs> = documents.iter().flatten().map(|input| Inputs::from([*input])).collect();
+    let inputs: Vec<InputSet> = documents.iter().flatten().map(|input| InputSet::from([*input])).collect();
     let effects: Vec<usize> = (0..n_effects).collect();
     let mut blames = vec![Blame { changes: Vec::new(), how: How::Untraced }; n_effects];
     if n_effects == 0 || inputs.is_empty() {
@@ -78,7 +78,7 @@ impl<T: Trials> Inquiry<'_, T> {
         effects: Vec<usize>,
         blames: &mut [Blame],
     ) -> Result<(), T::Error> {
-        let items: Vec<Inputs> = documents.iter().map(|inputs| inputs.iter().copied().collect()).collect();
+        let items: Vec<InputSet> = documents.iter().map(|inputs| inputs.iter().copied().collect()).collect();
         let shares = match items.len() {
             0..=MOST_SINGLY => self.within(&items, effects)?,
             _ => self.by_number(&items, effects)?,
@@ -96,7 +96,7 @@ impl<T: Trials> Inquiry<'_, T> {
         self.among_fields(documents, of_one, blames)?;
         for (several, effects) in of_several {
             let inputs = several.iter().flat_map(|document| &documents[*document]);
-            let fields: Vec<Inputs> = inputs.map(|input| Inputs::from([*input])).collect();
+            let fields: Vec<InputSet> = inputs.map(|input| InputSet::from([*input])).collect();
             if fields.len() > MOST_SINGLY {
                 effects.into_iter().for_each(|effect| blames[effect].how = How::Untraced);
                 continue;
@@ -122,7 +122,7 @@ impl<T: Trials> Inquiry<'_, T> {
         let (effects, concerned): (Vec<usize>, BTreeSet<usize>) =
             effects.into_iter().filter(|(_, document)| documents[*document].len() > 1).unzip();
         let n_fields = concerned.iter().map(|document| documents[*document].len()).max().unwrap_or(0);
-        let mut fields = vec![Inputs::new(); n_fields.min(MOST_FIELDS)];
+        let mut fields = vec![InputSet::new(); n_fields.min(MOST_FIELDS)];
         for document in concerned {
             for (place, input) in documents[document].iter().enumerate() {
                 fields[place.min(MOST_FIELDS - 1)].insert(*input);
@@ -140,7 +140,11 @@ impl<T: Trials> Inquiry<'_, T> {
     }
 
     /// Searches among many documents by their numbers.
-    fn by_number(&mut self, items: &[Inputs], effects: Vec<usize>) -> Result<Vec<(usize, Share)>, T::Error> {
+    fn by_number(
+        &mut self,
+        items: &[InputSet],
+        effects: Vec<usize>,
+    ) -> Result<Vec<(usize, EffectItems)>, T::Error> {
         let mut shares = Vec::new();
         let mut unclear = Vec::new();
         let in_order: Vec<usize> = (0..items.len()).collect();
@@ -162,7 +166,9 @@ impl<T: Trials> Inquiry<'_, T> {
         }
         for effect in effects {
             match confirmed.get(&effect) {
-                Some(document) => shares.push((effect, Share { items: vec![*document], how: How::Alone })),
+                Some(document) => {
+                    shares.push((effect, EffectItems { items: vec![*document], how: How::Alone }));
+                }
                 None => unclear.push(effect),
             }
         }
@@ -175,25 +181,25 @@ impl<T: Trials> Inquiry<'_, T> {
     /// Searches for the documents of each effect separately.
     fn one_by_one(
         &mut self,
-        items: &[Inputs],
+        items: &[InputSet],
         effects: Vec<usize>,
-        shares: &mut Vec<(usize, Share)>,
+        shares: &mut Vec<(usize, EffectItems)>,
     ) -> Result<(), T::Error> {
         let none = self.only(items, &[])?;
         let mut joint: Option<Vec<usize>> = None;
         for effect in effects {
             let share = if none.as_ref().is_some_and(|none| none[effect] == Seen::After) {
-                Share { items: Vec::new(), how: How::Earlier }
+                EffectItems { items: Vec::new(), how: How::Earlier }
             } else {
                 joint = self.joint(items, &[], effect, joint)?;
                 match joint.as_deref() {
                     Some([one]) => {
                         let without = self.ask(items[*one].clone())?;
                         let stays = without.is_some_and(|without| without[effect] == Seen::After);
-                        Share { items: vec![*one], how: if stays { How::Each } else { How::Alone } }
+                        EffectItems { items: vec![*one], how: if stays { How::Each } else { How::Alone } }
                     }
-                    Some(joint) => Share { items: joint.to_vec(), how: How::Together },
-                    None => Share { items: Vec::new(), how: How::Untraced },
+                    Some(joint) => EffectItems { items: joint.to_vec(), how: How::Together },
+                    None => EffectItems { items: Vec::new(), how: How::Untraced },
                 }
             };
             shares.push((effect, share));
@@ -207,7 +213,7 @@ impl<T: Trials> Inquiry<'_, T> {
     /// neither does.
     fn spell(
         &mut self,
-        items: &[Inputs],
+        items: &[InputSet],
         numbers: &[usize],
         effects: &[usize],
         sides: Sides,

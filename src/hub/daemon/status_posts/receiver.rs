@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tracing::{debug, warn};
 
 use super::super::allowance::{Allowance, Rate};
-use super::{Fate, Message, Offer, Shared, lock};
+use super::{Message, Offer, Shared, StatusOutcome, lock};
 use berth_base::model::{ClusterStatus, Timestamp};
 use berth_git::signature::{AllowedSigners, sshsig};
 use berth_http::listener::{self, Answer, BodyError, HeaderMap, Limits, Method, Request, StatusCode};
@@ -43,7 +43,7 @@ const AHEAD: i64 = 300;
 const SIGNATURE: &str = "berth-signature";
 
 /// Decides about statuses, on one thread.
-pub(super) struct Desk {
+pub(super) struct StatusReceiver {
     signers: SignersFile,
     shared: Shared,
     memory: Semaphore,
@@ -51,7 +51,7 @@ pub(super) struct Desk {
     of_one: RefCell<BTreeMap<String, Allowance>>,
 }
 
-impl Desk {
+impl StatusReceiver {
     /// Serves requests while the process runs. Returns the address, with the port that the system chose.
     pub fn serve(
         address: SocketAddr,
@@ -59,14 +59,14 @@ impl Desk {
         shared: Shared,
         counts: ByLabel<Counter>,
     ) -> std::io::Result<SocketAddr> {
-        let count = move |fate: &Fate| {
+        let count = move |fate: &StatusOutcome| {
             counts.get_or_create(&[("result", fate.word())]).inc();
         };
         let full = {
             let count = count.clone();
-            move || count(&Fate::TooMany)
+            move || count(&StatusOutcome::TooMany)
         };
-        let desk = Desk {
+        let desk = StatusReceiver {
             signers,
             shared,
             memory: Semaphore::new(MEMORY),
@@ -87,17 +87,17 @@ impl Desk {
         listener::serve(address, "statuses", LIMITS, answer, full)
     }
 
-    async fn decide(&self, request: Request) -> Result<Fate, Fate> {
+    async fn decide(&self, request: Request) -> Result<StatusOutcome, StatusOutcome> {
         self.refuse_while_closed()?;
         let signature = signature(request.headers())?;
         let claimed = sshsig::claimed_by_status(&signature)
-            .ok_or_else(|| Fate::Unsigned(format!("`{SIGNATURE}` cannot be read")))?;
+            .ok_or_else(|| StatusOutcome::Unsigned(format!("`{SIGNATURE}` cannot be read")))?;
         let is_known = self.signers.with(|signers| signers.has(&claimed)).ok_or(UNUSABLE)?;
         if !is_known {
-            return Err(Fate::Unsigned(format!("the key {claimed} is not known here")));
+            return Err(StatusOutcome::Unsigned(format!("the key {claimed} is not known here")));
         }
         if !self.of_all.borrow_mut().take(Instant::now()) {
-            return Err(Fate::TooMany);
+            return Err(StatusOutcome::TooMany);
         }
         let (bytes, _held) = self.body(request).await?;
         let (status, reported) = self.check(&bytes, &signature)?;
@@ -108,56 +108,56 @@ impl Desk {
     }
 
     /// Refuses while another daemon publishes, or before this one has begun.
-    fn refuse_while_closed(&self) -> Result<(), Fate> {
+    fn refuse_while_closed(&self) -> Result<(), StatusOutcome> {
         let shared = lock(&self.shared);
         let open = shared.as_ref().ok_or(CLOSED)?;
         if !open.right.holds() {
-            return Err(Fate::Unavailable("another daemon publishes"));
+            return Err(StatusOutcome::Unavailable("another daemon publishes"));
         }
         open.clusters.as_ref().map(drop).ok_or(CLOSED)
     }
 
     /// Reads the body, and reserves memory for it as long as the permit lives.
-    async fn body(&self, request: Request) -> Result<(Vec<u8>, SemaphorePermit<'_>), Fate> {
+    async fn body(&self, request: Request) -> Result<(Vec<u8>, SemaphorePermit<'_>), StatusOutcome> {
         let length = one(request.headers(), "content-length").and_then(|text| text.parse::<u64>().ok());
-        let length = length.ok_or(Fate::NoLength)?;
+        let length = length.ok_or(StatusOutcome::NoLength)?;
         if length > LONGEST {
-            return Err(Fate::TooLarge);
+            return Err(StatusOutcome::TooLarge);
         }
         let share = u32::try_from(length >> 10).unwrap_or(u32::MAX).saturating_add(1);
         let held = self.memory.try_acquire_many(share);
-        let held = held.map_err(|_| Fate::Unavailable("too many statuses wait"))?;
+        let held = held.map_err(|_| StatusOutcome::Unavailable("too many statuses wait"))?;
         let mut bytes = Vec::new();
         match request.read(length, |piece| bytes.extend_from_slice(piece)).await {
             Ok(()) => Ok((bytes, held)),
-            Err(BodyError::TooLong) => Err(Fate::TooLarge),
-            Err(BodyError::Broken) => Err(Fate::Unreadable("the body breaks off".to_owned())),
+            Err(BodyError::TooLong) => Err(StatusOutcome::TooLarge),
+            Err(BodyError::Broken) => Err(StatusOutcome::Unreadable("the body breaks off".to_owned())),
         }
     }
 
     /// Returns a status and its time, if the fleet has the cluster and the key may report for it.
-    fn check(&self, bytes: &[u8], signature: &str) -> Result<(ClusterStatus, Timestamp), Fate> {
-        let key = sshsig::verify_status(bytes, signature).map_err(Fate::Unsigned)?;
-        let status = berth_base::status::read_status(bytes).map_err(Fate::Unreadable)?;
+    fn check(&self, bytes: &[u8], signature: &str) -> Result<(ClusterStatus, Timestamp), StatusOutcome> {
+        let key = sshsig::verify_status(bytes, signature).map_err(StatusOutcome::Unsigned)?;
+        let status = berth_base::status::read_status(bytes).map_err(StatusOutcome::Unreadable)?;
         let (cluster, now) = (&status.cluster, Timestamp::now());
         let speaks = self.signers.with(|signers| signers.may_report(&key, cluster, now)).ok_or(UNUSABLE)?;
-        speaks.map_err(Fate::Refused)?;
+        speaks.map_err(StatusOutcome::Refused)?;
         let is_of_fleet = lock(&self.shared)
             .as_ref()
             .and_then(|open| Some(open.clusters.as_ref()?.contains_key(cluster)))
             .ok_or(CLOSED)?;
         if !is_of_fleet {
-            return Err(Fate::Refused(format!("the fleet has no cluster `{cluster}`")));
+            return Err(StatusOutcome::Refused(format!("the fleet has no cluster `{cluster}`")));
         }
         if !self.may_report(cluster) {
-            return Err(Fate::TooMany);
+            return Err(StatusOutcome::TooMany);
         }
         let Some(reported) = status.reported else {
-            return Err(Fate::Unreadable("its field `reported` is missing".to_owned()));
+            return Err(StatusOutcome::Unreadable("its field `reported` is missing".to_owned()));
         };
         let ahead = reported.as_second().saturating_sub(now.as_second());
         if ahead > AHEAD {
-            return Err(Fate::Untimely(format!("its clock is {ahead} seconds ahead")));
+            return Err(StatusOutcome::Untimely(format!("its clock is {ahead} seconds ahead")));
         }
         Ok((status, reported))
     }
@@ -171,20 +171,21 @@ impl Desk {
         of_one.entry(cluster.to_owned()).or_insert_with(|| Allowance::new(OF_ONE, now)).take(now)
     }
 
-    fn hand_on(&self, offer: Offer) -> Result<(), Fate> {
+    fn hand_on(&self, offer: Offer) -> Result<(), StatusOutcome> {
         let shared = lock(&self.shared);
         let open = shared.as_ref().ok_or(CLOSED)?;
         open.offers.send(Message::Offer(offer.into())).map_err(|_| CLOSED)
     }
 }
 
-const CLOSED: Fate = Fate::Unavailable("the daemon does not accept statuses now");
-const UNUSABLE: Fate = Fate::Unavailable("the keys cannot be read");
+const CLOSED: StatusOutcome = StatusOutcome::Unavailable("the daemon does not accept statuses now");
+const UNUSABLE: StatusOutcome = StatusOutcome::Unavailable("the keys cannot be read");
 
-fn signature(headers: &HeaderMap) -> Result<String, Fate> {
+fn signature(headers: &HeaderMap) -> Result<String, StatusOutcome> {
     let line = one(headers, SIGNATURE);
-    line.map(str::to_owned)
-        .ok_or_else(|| Fate::Unsigned(format!("the header `{SIGNATURE}` is missing, repeated or unreadable")))
+    line.map(str::to_owned).ok_or_else(|| {
+        StatusOutcome::Unsigned(format!("the header `{SIGNATURE}` is missing, repeated or unreadable"))
+    })
 }
 
 /// Returns the value of a header that occurs exactly once.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::tracing::{Seen, Trials};
+use super::search::{Seen, Trials};
 use super::{Blame, How};
 
 /// The limit on trials.
@@ -12,19 +12,19 @@ const MOST_TRIALS: usize = 96;
 const MOST_JOINT: usize = 8;
 
 /// Inputs that are taken back together.
-pub(super) type Inputs = BTreeSet<usize>;
+pub(super) type InputSet = BTreeSet<usize>;
 pub(super) type Answers = Arc<[Seen]>;
 
 /// The items behind one effect.
 #[derive(Clone, Debug)]
-pub(super) struct Share {
+pub(super) struct EffectItems {
     pub(super) items: Vec<usize>,
     pub(super) how: How,
 }
 
-impl Share {
-    pub(super) fn blame(&self, items: &[Inputs]) -> Blame {
-        let changes: Inputs = self.items.iter().flat_map(|item| &items[*item]).copied().collect();
+impl EffectItems {
+    pub(super) fn blame(&self, items: &[InputSet]) -> Blame {
+        let changes: InputSet = self.items.iter().flat_map(|item| &items[*item]).copied().collect();
         Blame { changes: changes.into_iter().collect(), how: self.how }
     }
 }
@@ -33,14 +33,14 @@ impl Share {
 pub(super) struct Inquiry<'t, T> {
     trials: &'t mut T,
     /// Inputs that every trial takes back.
-    aside: Inputs,
-    known: BTreeMap<Inputs, Answers>,
+    aside: InputSet,
+    known: BTreeMap<InputSet, Answers>,
     n_effects: usize,
 }
 
 impl<'t, T: Trials> Inquiry<'t, T> {
     pub(super) fn new(trials: &'t mut T, n_effects: usize) -> Inquiry<'t, T> {
-        Inquiry { trials, aside: Inputs::new(), known: BTreeMap::new(), n_effects }
+        Inquiry { trials, aside: InputSet::new(), known: BTreeMap::new(), n_effects }
     }
 
     /// Returns the number of trials so far.
@@ -49,7 +49,7 @@ impl<'t, T: Trials> Inquiry<'t, T> {
     }
 
     /// Makes a trial, unless its result is known. `None` beyond the limit.
-    pub(super) fn ask(&mut self, mut taken_back: Inputs) -> Result<Option<Answers>, T::Error> {
+    pub(super) fn ask(&mut self, mut taken_back: InputSet) -> Result<Option<Answers>, T::Error> {
         taken_back.extend(&self.aside);
         if taken_back.is_empty() {
             return Ok(Some(vec![Seen::After; self.n_effects].into()));
@@ -66,7 +66,7 @@ impl<'t, T: Trials> Inquiry<'t, T> {
     }
 
     /// Makes the trial with only the chosen items.
-    pub(super) fn only(&mut self, items: &[Inputs], chosen: &[usize]) -> Result<Option<Answers>, T::Error> {
+    pub(super) fn only(&mut self, items: &[InputSet], chosen: &[usize]) -> Result<Option<Answers>, T::Error> {
         let chosen: BTreeSet<usize> = chosen.iter().copied().collect();
         let others = items.iter().enumerate().filter(|(item, _)| !chosen.contains(item));
         self.ask(others.flat_map(|(_, inputs)| inputs).copied().collect())
@@ -84,10 +84,10 @@ impl<'t, T: Trials> Inquiry<'t, T> {
     /// Searches among a few items, while every trial takes back these inputs.
     pub(super) fn within_alone(
         &mut self,
-        items: &[Inputs],
-        aside: Inputs,
+        items: &[InputSet],
+        aside: InputSet,
         effects: Vec<usize>,
-    ) -> Result<Vec<(usize, Share)>, T::Error> {
+    ) -> Result<Vec<(usize, EffectItems)>, T::Error> {
         self.aside = aside;
         let found = self.within(items, effects);
         self.aside.clear();
@@ -97,13 +97,13 @@ impl<'t, T: Trials> Inquiry<'t, T> {
     /// Searches among a few items, while all other inputs stay.
     pub(super) fn within(
         &mut self,
-        items: &[Inputs],
+        items: &[InputSet],
         effects: Vec<usize>,
-    ) -> Result<Vec<(usize, Share)>, T::Error> {
+    ) -> Result<Vec<(usize, EffectItems)>, T::Error> {
         let singly = self.each(items.len(), |inquiry, item| inquiry.ask(items[item].clone()))?;
         let mut found = Vec::new();
         let Some(singly) = singly else {
-            let all = Share { items: (0..items.len()).collect(), how: How::Untraced };
+            let all = EffectItems { items: (0..items.len()).collect(), how: How::Untraced };
             return Ok(effects.into_iter().map(|effect| (effect, all.clone())).collect());
         };
         let mut classes: BTreeMap<Vec<usize>, Vec<usize>> = BTreeMap::new();
@@ -124,11 +124,11 @@ impl<'t, T: Trials> Inquiry<'t, T> {
     /// Finds the effects that need some of these items: taking back one such item changes the effect.
     fn needing(
         &mut self,
-        items: &[Inputs],
+        items: &[InputSet],
         singly: &[Answers],
         needed: &[usize],
         effects: Vec<usize>,
-        found: &mut Vec<(usize, Share)>,
+        found: &mut Vec<(usize, EffectItems)>,
     ) -> Result<(), T::Error> {
         let enough = self.only(items, needed)?;
         let mut joint: Option<Vec<usize>> = None;
@@ -146,7 +146,7 @@ impl<'t, T: Trials> Inquiry<'t, T> {
                 _ if needed.iter().all(undoes) => How::Together,
                 _ => How::Parts,
             };
-            found.push((effect, Share { items: all, how }));
+            found.push((effect, EffectItems { items: all, how }));
         }
         Ok(())
     }
@@ -154,15 +154,15 @@ impl<'t, T: Trials> Inquiry<'t, T> {
     /// Finds the effects that remain whichever single item is taken back.
     fn needing_none(
         &mut self,
-        items: &[Inputs],
+        items: &[InputSet],
         effects: Vec<usize>,
-        found: &mut Vec<(usize, Share)>,
+        found: &mut Vec<(usize, EffectItems)>,
     ) -> Result<(), T::Error> {
         let none = self.only(items, &[])?;
         let stays = |effect: &usize| none.as_ref().is_some_and(|none| none[*effect] == Seen::After);
         let (earlier, effects): (Vec<usize>, Vec<usize>) = effects.into_iter().partition(stays);
         found.extend(
-            earlier.into_iter().map(|effect| (effect, Share { items: Vec::new(), how: How::Earlier })),
+            earlier.into_iter().map(|effect| (effect, EffectItems { items: Vec::new(), how: How::Earlier })),
         );
         if effects.is_empty() {
             return Ok(());
@@ -176,11 +176,11 @@ impl<'t, T: Trials> Inquiry<'t, T> {
             let share = if each.is_empty() {
                 joint = self.joint(items, &[], effect, joint)?;
                 match &joint {
-                    Some(joint) => Share { items: joint.clone(), how: How::Together },
-                    None => Share { items: (0..items.len()).collect(), how: How::Untraced },
+                    Some(joint) => EffectItems { items: joint.clone(), how: How::Together },
+                    None => EffectItems { items: (0..items.len()).collect(), how: How::Untraced },
                 }
             } else {
-                Share { items: each, how: How::Each }
+                EffectItems { items: each, how: How::Each }
             };
             found.push((effect, share));
         }
@@ -191,7 +191,7 @@ impl<'t, T: Trials> Inquiry<'t, T> {
     /// the `guess` first.
     pub(super) fn joint(
         &mut self,
-        items: &[Inputs],
+        items: &[InputSet],
         fixed: &[usize],
         effect: usize,
         guess: Option<Vec<usize>>,
@@ -235,7 +235,7 @@ impl<'t, T: Trials> Inquiry<'t, T> {
     /// another.
     fn least(
         &mut self,
-        items: &[Inputs],
+        items: &[InputSet],
         fixed: &[usize],
         mut chosen: Vec<usize>,
         effect: usize,
@@ -250,7 +250,12 @@ impl<'t, T: Trials> Inquiry<'t, T> {
     }
 
     /// Reports whether the chosen items alone make an effect.
-    fn makes(&mut self, items: &[Inputs], chosen: &[usize], effect: usize) -> Result<Option<bool>, T::Error> {
+    fn makes(
+        &mut self,
+        items: &[InputSet],
+        chosen: &[usize],
+        effect: usize,
+    ) -> Result<Option<bool>, T::Error> {
         Ok(self.only(items, chosen)?.map(|answers| answers[effect] == Seen::After))
     }
 }

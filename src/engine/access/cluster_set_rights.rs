@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::Value as Json;
 
 use super::document_rights::{Lack, MissingRight, top};
-use super::facts::{Facts, SET_LABEL, Seen, seen, set_of};
+use super::facts::{ClusterDocument, Facts, SET_LABEL, seen, set_of};
 use super::rule::Rules;
 use crate::dialects::Document;
 use berth_base::model::selector::Labels;
@@ -17,7 +17,7 @@ use berth_base::packed::View;
 use berth_base::yaml::Mark;
 
 /// A cluster's document, and the facts to compare it with.
-pub(super) struct Case<'a> {
+pub(super) struct ClusterCase<'a> {
     pub(super) document: &'a Document,
     pub(super) before: &'a Facts,
     /// The current sets.
@@ -26,7 +26,7 @@ pub(super) struct Case<'a> {
     pub(super) all: &'a Facts,
 }
 
-impl Case<'_> {
+impl ClusterCase<'_> {
     pub(super) fn lacks(&self, rules: &Rules) -> Vec<Lack> {
         let (path, cluster) = (&*self.document.at.file, &*self.document.key.name);
         let seen = seen(self.document, rules.dialects);
@@ -65,7 +65,7 @@ impl Case<'_> {
 
     /// Returns the sets into which the document puts its cluster by label: its own label, or else those of
     /// other documents.
-    fn sets(&self, seen: &Seen) -> BTreeSet<String> {
+    fn sets(&self, seen: &ClusterDocument) -> BTreeSet<String> {
         match set_of(&seen.labels) {
             Some(set) => BTreeSet::from([set]),
             None => self.all.labelled_sets(&self.document.key.name),
@@ -73,7 +73,7 @@ impl Case<'_> {
     }
 
     /// Protects the labels by which a set selects, like the set label: changing them moves the cluster.
-    fn by_labels(&self, rules: &Rules, seen: &Seen, was: &[Seen]) -> Vec<Lack> {
+    fn by_labels(&self, rules: &Rules, seen: &ClusterDocument, was: &[ClusterDocument]) -> Vec<Lack> {
         let (path, cluster) = (&*self.document.at.file, &*self.document.key.name);
         let (before, mut after) = (merged(was.iter()), merged(was.iter().filter(|one| one.key != seen.key)));
         after.extend(seen.labels.clone());
@@ -93,7 +93,7 @@ impl Case<'_> {
     }
 
     /// Reports whether a field other than the set label differs, or the document adds to an existing cluster.
-    fn is_edit(&self, seen: &Seen, was: &[Seen]) -> bool {
+    fn is_edit(&self, seen: &ClusterDocument, was: &[ClusterDocument]) -> bool {
         match was.iter().find(|one| one.key == seen.key) {
             Some(one) => without_set(one) != without_set(seen),
             None => true,
@@ -128,11 +128,11 @@ fn join(set: &str) -> String {
     format!("clusterSets: {{join: [{set}]}}")
 }
 
-fn merged<'a>(seen: impl Iterator<Item = &'a Seen>) -> Labels {
+fn merged<'a>(seen: impl Iterator<Item = &'a ClusterDocument>) -> Labels {
     seen.flat_map(|one| one.labels.clone()).collect()
 }
 
-fn without_set(seen: &Seen) -> Json {
+fn without_set(seen: &ClusterDocument) -> Json {
     let mut json = seen.root.to_json();
     if let Some(labels) = json.pointer_mut("/metadata/labels").and_then(Json::as_object_mut) {
         labels.remove(SET_LABEL);

@@ -5,7 +5,7 @@
 //! the annotations that members read; and the status of a policy: four conditions, and the clusters by
 //! their progress.
 
-mod choices;
+mod cluster_selectors;
 
 #[cfg(test)]
 mod tests;
@@ -14,7 +14,7 @@ use serde_json::{Value as Json, json};
 
 use super::annotations;
 use super::common_mistakes::label_selector;
-use super::describe::{Step, Word};
+use super::describe::{ConditionStep, Word};
 use super::placement::{self, PlacementSpec};
 use super::select::{Reach, ResourceSelector, Selectors};
 use super::strategy::{self, Applying, Method, TakeOver};
@@ -37,7 +37,7 @@ pub fn read(scope: &Scope, root: &Node, key: &Key) -> Option<PlacementSpec> {
     let own = (!cluster_scoped).then_some(metadata.namespace.as_str());
     let selectors = read_resources(&mut spec, own);
     let (applying, needs_namespace) = read_sync_strategy(&mut spec);
-    let policy = choices::policy(&mut spec, own.filter(|_| needs_namespace));
+    let policy = cluster_selectors::policy(&mut spec, own.filter(|_| needs_namespace));
     spec.int_in("resourceRevisionHistoryLimit", 1..=20);
     // These fields have no effect, because berth creates no clusters.
     spec.str("clusterProviderClassName");
@@ -171,7 +171,7 @@ const SYNCHRONIZED: usize = 2;
 const AVAILABLE: usize = 4;
 
 /// Returns the status of a policy. `clusters` has the conditions of each picked cluster, in order.
-pub fn describe(described: &Described<'_>, clusters: Vec<Vec<Step>>) -> Json {
+pub fn describe(described: &Described<'_>, clusters: Vec<Vec<ConditionStep>>) -> Json {
     let decision = described.decision;
     let wanted = described.fleet.and_then(|fleet| {
         let policy = fleet.placements.get(&decision.key)?.own_policy()?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 use super::Kind;
-use berth_base::yaml::{self, Asked, Form, Limits, Question};
+use berth_base::yaml::{self, Form, Limits, Question, Questions};
 
 /// Stands for fields whose names are data.
 pub const ANY: &str = "*";
@@ -108,7 +108,7 @@ const FIXED: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// The difference of a sample.
 #[derive(Clone, Copy, Debug)]
-enum Change<'p> {
+enum SampleChange<'p> {
     None,
     Absent(&'p str),
     /// Removes the other fields of its mapping.
@@ -120,7 +120,7 @@ enum Change<'p> {
 pub(super) fn fields(kind: &Kind) -> Field {
     let mut learnt = Learnt::default();
     for (index, version) in kind.kind.versions.iter().enumerate() {
-        let read = |root: &Field, change: Change<'_>, learnt: &mut Learnt| {
+        let read = |root: &Field, change: SampleChange<'_>, learnt: &mut Learnt| {
             let mut sample = mapping(root, "", change);
             let mut metadata = json!({"name": kind.kind.sample});
             if kind.kind.namespaced {
@@ -133,7 +133,7 @@ pub(super) fn fields(kind: &Kind) -> Field {
             ];
             sample.extend(fixed.map(|(key, value)| (key.to_owned(), value)));
             let text = Json::Object(sample).to_string();
-            let asked = Arc::new(Asked::default());
+            let asked = Arc::new(Questions::default());
             for document in yaml::read(text.as_bytes(), &Limits::default()).documents {
                 (kind.read)(Some(asked.clone()), document.root);
             }
@@ -145,22 +145,22 @@ pub(super) fn fields(kind: &Kind) -> Field {
             let mut known = None;
             while known != Some(learnt.questions.len()) {
                 known = Some(learnt.questions.len());
-                read(&learnt.fields(), Change::None, &mut learnt);
+                read(&learnt.fields(), SampleChange::None, &mut learnt);
             }
             let root = learnt.fields();
             let mut paths = Vec::new();
             root.walk("", &mut |path, field| paths.push((path.to_owned(), values(field).len())));
             paths.retain(|(path, _)| !path.split('.').next().is_some_and(|first| FIXED.contains(&first)));
             for (path, n_values) in &paths {
-                read(&root, Change::Absent(path), &mut learnt);
+                read(&root, SampleChange::Absent(path), &mut learnt);
                 // Other versions differ only in single fields.
                 if index > 0 {
                     continue;
                 }
                 if !path.ends_with("[]") {
-                    read(&root, Change::Alone(path), &mut learnt);
+                    read(&root, SampleChange::Alone(path), &mut learnt);
                 }
-                (1..*n_values).for_each(|other| read(&root, Change::Other(path, other), &mut learnt));
+                (1..*n_values).for_each(|other| read(&root, SampleChange::Other(path, other), &mut learnt));
             }
             if learnt.questions.len() == before {
                 break;
@@ -242,10 +242,10 @@ fn values(field: &Field) -> Vec<Sample> {
     }
 }
 
-fn value(field: &Field, path: &str, change: Change<'_>) -> Option<Json> {
+fn value(field: &Field, path: &str, change: SampleChange<'_>) -> Option<Json> {
     let number = match change {
-        Change::Absent(changed) if changed == path => return None,
-        Change::Other(changed, number) if changed == path => number,
+        SampleChange::Absent(changed) if changed == path => return None,
+        SampleChange::Other(changed, number) if changed == path => number,
         _ => 0,
     };
     Some(match values(field).into_iter().nth(number)? {
@@ -258,11 +258,11 @@ fn value(field: &Field, path: &str, change: Change<'_>) -> Option<Json> {
     })
 }
 
-fn mapping(field: &Field, path: &str, change: Change<'_>) -> Map<String, Json> {
+fn mapping(field: &Field, path: &str, change: SampleChange<'_>) -> Map<String, Json> {
     let path_of = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     let may_have_any = !field.closed && !field.fields.contains_key(ANY);
     let alone = match change {
-        Change::Alone(one) if parent(one) == path => Some(one),
+        SampleChange::Alone(one) if parent(one) == path => Some(one),
         _ => None,
     };
     let of_name = |(name, field): (&String, &Field)| {

@@ -11,7 +11,7 @@ use super::documents::FileDocuments;
 use super::file_cache::FileCache;
 use super::last_good::chunk_of;
 use super::tree_objects::{TreeObjects, read_files};
-use crate::access::{self, Facts, Judged, Rules, World};
+use crate::access::{self, DocumentVerdicts, Facts, Rules, World};
 use crate::dialects::{Claim, Dialects, Document, ReadingContexts};
 use crate::policy_tests::{self, PolicyTest};
 use berth_base::diag::{Diagnostic, Severity};
@@ -20,7 +20,7 @@ use berth_base::model::{API_VERSION, Key, Shared};
 use berth_base::source::{RulesFrom, SourceTree};
 use berth_base::yaml::Scope;
 
-type Files = Vec<(Arc<str>, Shared<FileDocuments>)>;
+type ParsedFiles = Vec<(Arc<str>, Shared<FileDocuments>)>;
 
 /// Returns the rules that apply to a tree.
 pub(super) fn world(tree: &SourceTree, dialects: Dialects, cache: &mut FileCache) -> World {
@@ -61,15 +61,19 @@ pub(super) fn note(tree: &SourceTree, world: &World) -> Option<Diagnostic> {
 }
 
 /// Judges the documents of files.
-pub(super) fn judge(world: &World, files: &Files) -> Judged {
+pub(super) fn judge(world: &World, files: &ParsedFiles) -> DocumentVerdicts {
     if world.is_free() {
-        return Judged::default();
+        return DocumentVerdicts::default();
     }
     world.judge(&documents(files).collect::<Vec<_>>())
 }
 
 /// Returns the missing documents that their folders may not remove, with their text in the earlier tree.
-pub(super) fn staying(tree: &SourceTree, judged: &Judged, cache: &mut FileCache) -> Vec<(Document, Vec<u8>)> {
+pub(super) fn staying(
+    tree: &SourceTree,
+    judged: &DocumentVerdicts,
+    cache: &mut FileCache,
+) -> Vec<(Document, Vec<u8>)> {
     let (RulesFrom::Earlier(base), false) = (&tree.rules_from, judged.stays.is_empty()) else {
         return Vec::new();
     };
@@ -86,7 +90,11 @@ pub(super) fn staying(tree: &SourceTree, judged: &Judged, cache: &mut FileCache)
 
 /// Selects the valid document for each key: one that was not refused, and preferably the one in the file that
 /// held it before. `None` without rules: then the first one is valid.
-pub(super) fn winners(world: &World, judged: &Judged, files: &Files) -> Option<BTreeMap<Key, usize>> {
+pub(super) fn winners(
+    world: &World,
+    judged: &DocumentVerdicts,
+    files: &ParsedFiles,
+) -> Option<BTreeMap<Key, usize>> {
     if world.is_free() {
         return None;
     }
@@ -130,18 +138,18 @@ pub(super) fn assemble_allowed(
     done
 }
 
-fn rule_files(tree: &SourceTree, cache: &mut FileCache) -> Files {
+fn rule_files(tree: &SourceTree, cache: &mut FileCache) -> ParsedFiles {
     cache.read_all(tree.files.values().filter(|file| file.path.starts_with(access::FOLDER)))
 }
 
-fn rules(tree: &SourceTree, files: &Files, dialects: Dialects) -> Rules {
+fn rules(tree: &SourceTree, files: &ParsedFiles, dialects: Dialects) -> Rules {
     let met = tree.found.errors().filter_map(|one| one.at.as_ref());
     let unreadable = files.iter().any(|(_, file)| file.broken)
         || met.map(|at| Cow::from(&*at.file)).any(|file| file.starts_with(access::FOLDER));
     access::rules(documents(files), unreadable, dialects)
 }
 
-fn documents(files: &Files) -> impl Iterator<Item = &Document> + Clone {
+fn documents(files: &ParsedFiles) -> impl Iterator<Item = &Document> + Clone {
     files.iter().flat_map(|(_, file)| file.objects.iter().map(|(document, _)| document))
 }
 

@@ -10,7 +10,7 @@ use berth_base::model::applier::BERTH;
 use berth_base::text::some_quoted;
 use berth_engine::load::{self, History};
 use berth_forge::{Client, Forge, ForgeError, Protection, Pushers, Repository, Token};
-use berth_git::protocol::Refs;
+use berth_git::shared_refs::Refs;
 use berth_git::transport::RefPush;
 use berth_git::transport::probe::{Probe, Right};
 use berth_git::{CommitId, GitError, Identity, Repo, TreeId, Writer, read_source};
@@ -18,7 +18,7 @@ use berth_hub::inputs::current_state::short;
 
 /// The role of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum AccountRole {
     Daemon,
     Member {
         cluster: String,
@@ -32,6 +32,16 @@ pub(super) enum Role {
     /// A daemon, in a repository that only stores the source.
     SourceReader,
     Reviewer,
+}
+
+impl AccountRole {
+    /// Returns the ref that the account's process follows: a member its cluster's, others the rendered branch.
+    pub(super) fn followed(&self, refs: &Refs) -> String {
+        match self {
+            AccountRole::Member { cluster, .. } => refs.cluster(cluster),
+            _ => refs.rendered.clone(),
+        }
+    }
 }
 
 /// A cluster name that no fleet has, for the ref of another member.
@@ -63,7 +73,7 @@ pub(super) fn cluster_branch(tips: &Tips<'_>, repo: &Repo) -> Option<String> {
 }
 
 /// A probe of the remote, and the correct answer.
-struct Question {
+struct RightProbe {
     moved: RefPush,
     /// The end of the message "the account may ...".
     words: String,
@@ -90,8 +100,8 @@ impl Tips<'_> {
     }
 }
 
-fn answer(probe: &Probe<'_>, questions: Vec<Question>, to: &mut Findings) {
-    for Question { moved, words, is_needed, level, hint } in questions {
+fn answer(probe: &Probe<'_>, questions: Vec<RightProbe>, to: &mut Findings) {
+    for RightProbe { moved, words, is_needed, level, hint } in questions {
         match (probe.ask(&moved), is_needed) {
             (Right::Granted, true) => to.good(format!("the account may {words}")),
             (Right::Refused(_), false) => to.good(format!("the account may not {words}")),
@@ -116,69 +126,69 @@ pub(super) struct Asker<'a> {
 
 impl Asker<'_> {
     /// Runs all probes for a role.
-    pub fn check(&self, role: &Role, probe: &Probe<'_>, to: &mut Findings) -> Result<(), GitError> {
+    pub fn check(&self, role: &AccountRole, probe: &Probe<'_>, to: &mut Findings) -> Result<(), GitError> {
         let questions = self.questions(role)?;
         answer(probe, questions, to);
         Ok(())
     }
 
-    fn questions(&self, role: &Role) -> Result<Vec<Question>, GitError> {
+    fn questions(&self, role: &AccountRole) -> Result<Vec<RightProbe>, GitError> {
         let refs = &self.tips.refs;
         let rendered = || self.push(&refs.rendered, "which the daemon writes");
         let mut questions = Vec::new();
         match role {
-            Role::Daemon => {
-                questions.push(Question { is_needed: true, hint: NEEDS_MORE, ..rendered()? });
-                questions.push(Question {
+            AccountRole::Daemon => {
+                questions.push(RightProbe { is_needed: true, hint: NEEDS_MORE, ..rendered()? });
+                questions.push(RightProbe {
                     is_needed: true,
                     hint: NEEDS_MORE,
                     ..self.replace(&refs.processed)?
                 });
                 let clusters = self.tips.listed.keys().find(|name| name.starts_with(&refs.clusters));
                 let cluster = clusters.cloned().unwrap_or_else(|| refs.cluster(NOBODY));
-                questions.push(Question { is_needed: true, hint: NEEDS_MORE, ..self.replace(&cluster)? });
+                questions.push(RightProbe { is_needed: true, hint: NEEDS_MORE, ..self.replace(&cluster)? });
                 if let Some(branch) = &self.tips.cluster_branch {
                     let question = self.replace(branch)?;
-                    questions.push(Question { is_needed: true, hint: NEEDS_BRANCHES, ..question });
+                    questions.push(RightProbe { is_needed: true, hint: NEEDS_BRANCHES, ..question });
                 }
                 if let Some(source) = self.source()? {
-                    questions.push(Question { level: Level::Warning, ..source });
+                    questions.push(RightProbe { level: Level::Warning, ..source });
                 }
                 questions.extend(self.rewrites()?);
             }
-            Role::Member { cluster, reports_here } => {
-                questions.push(Question { hint: PROTECT_RENDERED, ..rendered()? });
+            AccountRole::Member { cluster, reports_here } => {
+                questions.push(RightProbe { hint: PROTECT_RENDERED, ..rendered()? });
                 questions.extend(self.source()?);
-                questions.push(Question { hint: FEWER_REFS, ..self.replace(&refs.cluster(cluster))? });
+                questions.push(RightProbe { hint: FEWER_REFS, ..self.replace(&refs.cluster(cluster))? });
                 questions.push(self.other_status(cluster)?);
                 if *reports_here {
                     questions.push(self.own_status(cluster)?);
                 }
             }
-            Role::Reporter { cluster } => {
+            AccountRole::Reporter { cluster } => {
                 questions.push(self.own_status(cluster)?);
                 let other = self.other_status(cluster)?;
-                questions.push(Question { level: Level::Warning, hint: OWN_REPORT, ..other });
+                questions.push(RightProbe { level: Level::Warning, hint: OWN_REPORT, ..other });
             }
-            Role::SourceReader => {
+            AccountRole::SourceReader => {
                 let source = self.source()?;
-                questions.extend(source.map(|source| Question { level: Level::Warning, ..source }));
+                questions.extend(source.map(|source| RightProbe { level: Level::Warning, ..source }));
             }
-            Role::Reviewer => {
-                questions.push(Question { hint: READ_ONLY, ..rendered()? });
-                questions.extend(self.source()?.map(|source| Question { hint: READ_ONLY, ..source }));
-                questions.push(Question { hint: READ_ONLY, ..self.replace(&refs.processed)? });
+            AccountRole::Reviewer => {
+                questions.push(RightProbe { hint: READ_ONLY, ..rendered()? });
+                questions.extend(self.source()?.map(|source| RightProbe { hint: READ_ONLY, ..source }));
+                questions.push(RightProbe { hint: READ_ONLY, ..self.replace(&refs.processed)? });
             }
         }
         Ok(questions)
     }
 
-    fn own_status(&self, cluster: &str) -> Result<Question, GitError> {
+    fn own_status(&self, cluster: &str) -> Result<RightProbe, GitError> {
         let question = self.replace(&self.tips.refs.status_of(cluster))?;
-        Ok(Question { is_needed: true, hint: NEEDS_MORE, ..question })
+        Ok(RightProbe { is_needed: true, hint: NEEDS_MORE, ..question })
     }
 
-    fn other_status(&self, cluster: &str) -> Result<Question, GitError> {
+    fn other_status(&self, cluster: &str) -> Result<RightProbe, GitError> {
         let refs = &self.tips.refs;
         let own = refs.status_of(cluster);
         let mut others =
@@ -186,17 +196,17 @@ impl Asker<'_> {
         let other = others.next().cloned().unwrap_or_else(|| refs.status_of(NOBODY));
         let question = self.replace(&other)?;
         let words = format!("replace `{other}`, the report of another member");
-        Ok(Question { words, hint: FEWER_REFS, ..question })
+        Ok(RightProbe { words, hint: FEWER_REFS, ..question })
     }
 
-    fn source(&self) -> Result<Option<Question>, GitError> {
+    fn source(&self) -> Result<Option<RightProbe>, GitError> {
         let Some(source) = self.tips.source.as_ref() else { return Ok(None) };
         let question = self.push(source, "which people edit, without a review")?;
-        Ok(Some(Question { hint: PROTECT_SOURCE, ..question }))
+        Ok(Some(RightProbe { hint: PROTECT_SOURCE, ..question }))
     }
 
     /// Makes the probe of a fast-forward of a branch, or of its first commit.
-    fn push(&self, name: &str, about: &str) -> Result<Question, GitError> {
+    fn push(&self, name: &str, about: &str) -> Result<RightProbe, GitError> {
         let old = self.tips.tip(name);
         let (tree, parents) = match old {
             Some(tip) => (self.repo.commit(tip)?.tree, vec![tip]),
@@ -208,20 +218,20 @@ impl Asker<'_> {
     }
 
     /// Makes the probe of replacing a ref, or of its first value.
-    fn replace(&self, name: &str) -> Result<Question, GitError> {
+    fn replace(&self, name: &str) -> Result<RightProbe, GitError> {
         let new = Some(self.commit(TreeId::EMPTY, &[])?);
         let moved = RefPush { name: name.to_owned(), old: self.tips.tip(name), new };
         Ok(question(moved, format!("replace `{}`", short(name))))
     }
 
     /// Makes the probes of moves of the rendered branch that nobody needs.
-    fn rewrites(&self) -> Result<Vec<Question>, GitError> {
+    fn rewrites(&self) -> Result<Vec<RightProbe>, GitError> {
         let name = &self.tips.refs.rendered;
         let Some(tip) = self.tips.tip(name) else { return Ok(Vec::new()) };
         let deleted = RefPush { name: name.clone(), old: Some(tip), new: None };
         let deleted = question(deleted, format!("delete `{}`", short(name)));
         let both = [self.replace(name)?, deleted];
-        Ok(both.map(|one| Question { level: Level::Warning, hint: NO_REWRITES, ..one }).into())
+        Ok(both.map(|one| RightProbe { level: Level::Warning, hint: NO_REWRITES, ..one }).into())
     }
 
     fn commit(&self, tree: TreeId, parents: &[CommitId]) -> Result<CommitId, GitError> {
@@ -231,8 +241,8 @@ impl Asker<'_> {
     }
 }
 
-fn question(moved: RefPush, words: String) -> Question {
-    Question { moved, words, is_needed: false, level: Level::Fault, hint: "" }
+fn question(moved: RefPush, words: String) -> RightProbe {
+    RightProbe { moved, words, is_needed: false, level: Level::Fault, hint: "" }
 }
 
 /// The flags for the forge's API
@@ -278,12 +288,12 @@ impl ForgeApiArgs {
         let rendered = short(rendered);
         match client.protection(rendered) {
             Ok(found) => judge_rendered(rendered, found.as_ref(), to),
-            Err(error) => untold(rendered, &error, to),
+            Err(error) => report_unknown_rules(rendered, &error, to),
         }
         let Some(source) = source.map(short) else { return Ok(()) };
         match client.protection(source) {
             Ok(found) => judge_source(source, found.as_ref(), to),
-            Err(error) => untold(source, &error, to),
+            Err(error) => report_unknown_rules(source, &error, to),
         }
         to.not_known(format!(
             "whether {forge} protects `refs/berth/*`: no forge has rules for refs other than branches and tags, so \
@@ -293,7 +303,7 @@ impl ForgeApiArgs {
     }
 }
 
-fn untold(branch: &str, error: &ForgeError, to: &mut Findings) {
+fn report_unknown_rules(branch: &str, error: &ForgeError, to: &mut Findings) {
     let message = format!("the forge's rules for `{branch}`: {error}");
     match error {
         ForgeError::BadToken { .. } | ForgeError::Moved { .. } | ForgeError::Unreachable { .. } => {

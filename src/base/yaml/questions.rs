@@ -43,9 +43,9 @@ pub enum Form {
 
 /// The questions of a reader, each with its path.
 #[derive(Debug, Default)]
-pub struct Asked(Mutex<BTreeSet<(String, Question)>>);
+pub struct Questions(Mutex<BTreeSet<(String, Question)>>);
 
-impl Asked {
+impl Questions {
     pub(super) fn note(&self, path: &str, question: Question) {
         // Samples have one item in each list.
         self.all().insert((path.replace("[0]", "[]"), question));

@@ -95,10 +95,10 @@ struct Views<'a> {
 struct Candidate<'a> {
     item: Item,
     labels: Option<&'a Labels>,
-    described: Described<'a>,
+    described: CandidateValue<'a>,
 }
 
-enum Described<'a> {
+enum CandidateValue<'a> {
     Workload(&'a Side<'a>, &'a Workload),
     Cluster(&'a Cluster, &'a Cluster),
     Fleet,
@@ -143,11 +143,11 @@ fn variables(test: &PolicyTest, candidate: &Candidate<'_>, views: &mut Views<'_>
     }
     let reads_old = test.expressions().any(Expression::reads_old_item);
     match (&candidate.item, &candidate.described) {
-        (Item::Workload(key), Described::Workload(side, workload)) => {
+        (Item::Workload(key), CandidateValue::Workload(side, workload)) => {
             values.push(views.after.workload(key, side, workload));
             values.extend(reads_old.then(|| views.before.workload(key, side, workload)));
         }
-        (Item::Cluster(name), Described::Cluster(now, earlier)) => {
+        (Item::Cluster(name), CandidateValue::Cluster(now, earlier)) => {
             values.push(views.after.cluster(name, now));
             values.extend(reads_old.then(|| views.before.cluster(name, earlier)));
         }
@@ -167,7 +167,7 @@ fn candidates<'a>(over: Over, [before, after]: [&'a Side<'a>; 2]) -> Vec<Candida
             let one = |(key, (side, workload)): (&Key, (&'a Side<'a>, &'a Workload))| Candidate {
                 item: Item::Workload(key.clone()),
                 labels: side.labels(key),
-                described: Described::Workload(side, workload),
+                described: CandidateValue::Workload(side, workload),
             };
             all.into_iter().map(one).collect()
         }
@@ -175,11 +175,11 @@ fn candidates<'a>(over: Over, [before, after]: [&'a Side<'a>; 2]) -> Vec<Candida
             let one = |cluster: &'a Cluster| Candidate {
                 item: Item::Cluster(cluster.name.to_string()),
                 labels: Some(&cluster.labels),
-                described: Described::Cluster(cluster, before.cluster(&cluster.name).unwrap_or(cluster)),
+                described: CandidateValue::Cluster(cluster, before.cluster(&cluster.name).unwrap_or(cluster)),
             };
             after.clusters.iter().map(|cluster| one(cluster)).collect()
         }
-        Over::Fleet => vec![Candidate { item: Item::Fleet, labels: None, described: Described::Fleet }],
+        Over::Fleet => vec![Candidate { item: Item::Fleet, labels: None, described: CandidateValue::Fleet }],
     }
 }
 
