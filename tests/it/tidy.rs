@@ -201,7 +201,7 @@ const CONFINED: &[(&str, &[&str])] = &[
     ("libc::", &["git/transport"]),
     ("seccompiler::", &["git/transport"]),
     ("ring::", &["git/deploy_key", "git/signature", "hub/daemon"]),
-    ("rustls::", &["http/client"]),
+    ("rustls::", &["http/client", "http/secret"]),
     ("ureq::", &["http/client"]),
 ];
 
