@@ -49,6 +49,20 @@ impl CellState {
         self as u8
     }
 
+    /// Returns the word for people, as the page has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            CellState::Published => "published",
+            CellState::InSync => "in sync",
+            CellState::Waits => "waits",
+            CellState::Progressing => "progressing",
+            CellState::Drifted => "drifted",
+            CellState::Silent => "silent",
+            CellState::Held => "held",
+            CellState::Failing => "failing",
+        }
+    }
+
     /// Reports whether somebody should look at it.
     pub fn is_in_order(self) -> bool {
         self < CellState::Drifted

@@ -9,6 +9,7 @@
 //! - [`reasons`]: why placements pick clusters, explained once for each class of equal clusters.
 //! - [`attention`]: what differs from the source, one item for each cause.
 //! - [`head`], [`placements`], [`clusters`], [`rollouts`], [`publications`]: inputs → their forms.
+//! - [`text_map`]: the map as text, for a terminal.
 //! - [`block`]: a form ↔ a file named by its content. [`document`]: the first page, readable without scripts.
 //! - [`assets`]: the page's own scripts and styles. [`live`]: the page of a server, which follows the fleet.
 
@@ -31,9 +32,11 @@ mod rollouts;
 mod site;
 #[cfg(test)]
 mod tests;
+mod text_map;
 
 pub use block::{Block, BlockFault, fnv1a};
 pub use cell::CellState;
 pub use form::FORMAT;
 pub use inputs::SiteInputs;
 pub use site::{Changes, Site, SiteFile};
+pub use text_map::{MapRoom, MapRow, TextMap};

@@ -22,6 +22,7 @@ use crate::form::{
 };
 use crate::inputs::{ChangeCounts, Links, Publication, Shown, SiteInputs, SourceProgress};
 use crate::site::Site;
+use crate::text_map::{MapRoom, TextMap};
 use crate::{placements, publications};
 
 /// A fleet of clusters in two regions, and placements that pick one of them.
@@ -75,6 +76,10 @@ impl World {
     }
 
     fn site(&self) -> Site {
+        self.with_inputs(Site::of)
+    }
+
+    fn with_inputs<T>(&self, make: impl FnOnce(&SiteInputs<'_>) -> T) -> T {
         let moment = Timestamp::from_second(1_000).unwrap();
         let history = [Publication {
             sequence: 7,
@@ -82,7 +87,7 @@ impl World {
             subject: Some(self.subject.clone()),
             ..Publication::default()
         }];
-        Site::of(&SiteInputs {
+        make(&SiteInputs {
             name: &self.name,
             shown: Shown {
                 sequence: 7,
@@ -131,6 +136,29 @@ fn a_block_reads_as_it_was_written_and_is_named_by_its_content() {
     assert_ne!(block.path(), Block::of("names", &1).path());
     for broken in ["", "berth(\"a\")", "berth(\"a\",\"?\")", "berth(\"a\",\"AAAA\")"] {
         assert!(Block::read::<u32>(broken).is_err(), "{broken}");
+    }
+}
+
+#[test]
+fn a_text_map_fits_its_width_and_has_the_worst_state_of_each_place() {
+    let map = |world: &World, by: Option<&str>, width: usize, rows: usize| {
+        world.with_inputs(|inputs| TextMap::of(inputs, by, MapRoom { width, rows }))
+    };
+    let world = World::new(6, 2);
+    let whole = map(&world, Some("region"), 40, 10).expect("a map");
+    assert_eq!(whole.groups, [("north".to_owned(), 3), ("south".to_owned(), 3)]);
+    let published = Some(CellState::Published);
+    assert_eq!(whole.rows[0].cells, [published, published, published, None, None, None]);
+    assert_eq!((whole.rows.len(), whole.clusters_in_a_column), (2, 1));
+    assert_eq!(map(&world, Some("tier"), 40, 10), Err(BTreeSet::from(["region".to_owned()])));
+    let large = World::new(500, 90);
+    for width in [1, 2, 3, 7, 40, 79, 499, 2_000] {
+        let map = map(&large, None, width, 60).expect("a map");
+        assert_eq!(map.rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["shop"]);
+        let columns: usize = map.groups.iter().map(|(_, columns)| columns).sum();
+        assert_eq!(map.rows[0].cells.len(), columns, "{width}");
+        assert!(columns + map.groups.len() - 1 <= width.max(3), "{width}: {:?}", map.groups);
+        assert!(map.rows[0].cells.iter().all(Option::is_some), "{width}");
     }
 }
 

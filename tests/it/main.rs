@@ -172,6 +172,7 @@ mod takeover;
 #[cfg(unix)]
 mod telemetry;
 #[cfg(unix)]
+mod terminal;
 mod three_remotes;
 mod tidy;
 #[cfg(unix)]

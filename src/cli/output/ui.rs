@@ -170,6 +170,19 @@ impl Ui {
         self.write(&self.no_commands(harmless(text, self.colour_out)));
     }
 
+    /// Prints in place of what the terminal shows. A terminal that knows the marks around an update shows it at once.
+    pub fn in_place<T>(&self, print: impl FnOnce() -> T) -> T {
+        let mark = |code: &str| {
+            if self.streams.out_is_terminal {
+                let _ = self.aside(|| self.streams.print_exactly(code));
+            }
+        };
+        mark("\x1b[?2026h\x1b[2J\x1b[H");
+        let printed = print();
+        mark("\x1b[?2026l");
+        printed
+    }
+
     /// Prints commands to a CI job's runner, which annotate lines.
     pub fn workflow_commands(&self, commands: &str) {
         self.write(&harmless(commands, false));

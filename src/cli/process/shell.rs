@@ -154,6 +154,13 @@ impl Streams {
         out.flush()
     }
 
+    /// Writes to the standard output.
+    pub(crate) fn print_exactly(&self, text: &str) -> std::io::Result<()> {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        out.write_all(text.as_bytes())?;
+        out.flush()
+    }
+
     /// Writes a line to the standard error.
     pub(crate) fn complain(&self, text: &str) -> std::io::Result<()> {
         let mut err = self.err.lock().unwrap_or_else(PoisonError::into_inner);

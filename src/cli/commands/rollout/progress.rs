@@ -1,6 +1,6 @@
 //! Rollouts as rows of tables, and for programs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -17,9 +17,66 @@ pub(super) fn workload_row(line: &RolloutProgress) -> Vec<String> {
         or_dash(line.strategy.map(str::to_owned)),
         or_dash(line.release.map(|release| release.to_string())),
         format!("{reached} of {all}"),
+        picture(line),
         line.state.word().to_owned(),
         line.reason.clone(),
     ]
+}
+
+/// The width of a picture, without the bars between stages.
+const WIDTH: usize = 20;
+
+/// The marks of a picture: succeeded, assigned, failed, and to come.
+const MARKS: [char; 4] = ['#', '>', 'x', '.'];
+
+/// Draws a rollout in ASCII, as `####|##>.|....` with a part for each stage, or as one part.
+fn picture(line: &RolloutProgress) -> String {
+    let marks: BTreeMap<&str, usize> =
+        line.clusters.iter().map(|one| (&*one.cluster, mark(line, one))).collect();
+    let all = |names: &mut dyn Iterator<Item = &str>| {
+        let mut counts = [0; MARKS.len()];
+        names.filter_map(|name| marks.get(name)).for_each(|mark| counts[*mark] += 1);
+        counts
+    };
+    if line.stages.is_empty() {
+        return bar(all(&mut line.clusters.iter().map(|one| &*one.cluster)), WIDTH);
+    }
+    let total: usize = line.stages.iter().map(|stage| stage.clusters.len()).sum();
+    let part = |stage: &StageProgress| {
+        let width = (stage.clusters.len() * WIDTH / total.max(1)).max(1);
+        bar(all(&mut stage.clusters.iter().map(|one| &*one.name)), width)
+    };
+    line.stages.iter().map(part).collect::<Vec<String>>().join("|")
+}
+
+/// Draws one stage of a rollout.
+pub(super) fn picture_of_stage(line: &RolloutProgress, stage: &StageProgress) -> String {
+    let staged: BTreeSet<&str> = stage.clusters.iter().map(|one| &*one.name).collect();
+    let mut counts = [0; MARKS.len()];
+    let own = line.clusters.iter().filter(|one| staged.contains(&*one.cluster));
+    own.for_each(|one| counts[mark(line, one)] += 1);
+    bar(counts, WIDTH)
+}
+
+/// Returns the position of a cluster's mark.
+fn mark(line: &RolloutProgress, one: &RolloutClusterProgress) -> usize {
+    match one.health() {
+        _ if one.release.is_none() || one.release != line.release => 3,
+        "succeeded" => 0,
+        "failed" => 2,
+        _ => 1,
+    }
+}
+
+/// Draws one mark for each cluster, or where there are more than the width their shares: every kind that exists has a
+/// mark.
+fn bar(counts: [usize; MARKS.len()], width: usize) -> String {
+    let total: usize = counts.iter().sum();
+    let share = |count: usize| match total <= width {
+        true => count,
+        false => (count * width / total).max(usize::from(count > 0)),
+    };
+    MARKS.iter().zip(counts).map(|(mark, count)| mark.to_string().repeat(share(count))).collect()
 }
 
 /// Returns a cluster's row in the table of one rollout.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap_complete::engine::ArgValueCandidates;
 use serde::Serialize;
 
-use super::progress::{WorkloadRolloutForm, cluster_row, or_dash, workload_row};
+use super::progress::{WorkloadRolloutForm, cluster_row, or_dash, picture_of_stage, workload_row};
 use crate::flags::fleet::FleetArgs;
 use crate::flags::names::{self, find};
 use crate::flags::state::{Record, RecordArgs};
@@ -28,8 +28,9 @@ use berth_engine::rollouts::RolloutProgress;
 
 /// Show the rollouts of all workloads
 ///
-/// Each workload with a strategy: its release, how many clusters have it, its state and the reason. Read from the
-/// record on the rendered branch and from members' reports.
+/// Each workload with a strategy: its release, how many clusters have it, its state and the reason. In the picture of the
+/// progress, `#` is a cluster where the release succeeded, `>` one on its way, `x` a failed one, `.` one to come, and `|`
+/// stands between stages. Read from the record on the rendered branch and from members' reports.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  berth rollout list\n  berth rollout list --repo FLEET -o json")]
 pub(crate) struct ListArgs {
@@ -64,7 +65,7 @@ pub(crate) fn cmd_list(args: &ListArgs, ui: &Ui) -> Outcome {
         Format::Text if lines.is_empty() => ui.out("no workload rolls out step by step"),
         Format::Text => {
             let rows: Vec<Vec<String>> = lines.iter().map(workload_row).collect();
-            let headings = ["WORKLOAD", "STRATEGY", "RELEASE", "CLUSTERS", "STATE", "REASON"];
+            let headings = ["WORKLOAD", "STRATEGY", "RELEASE", "CLUSTERS", "PROGRESS", "STATE", "REASON"];
             ui.out(table(&headings, &rows, ui).trim_end());
         }
         format => {
@@ -115,9 +116,9 @@ fn rollout_text(line: &RolloutProgress, ui: &Ui) -> String {
     lines.extend(line.notes.iter().map(|note| format!("  note: {note}")));
     let mut text = lines.join("\n");
     if !line.stages.is_empty() {
-        let rows: Vec<Vec<String>> = line.stages.iter().map(stage_row).collect();
+        let rows: Vec<Vec<String>> = line.stages.iter().map(|stage| stage_row(line, stage)).collect();
         text.push_str("\n\n");
-        text.push_str(table(&["STAGE", "CLUSTERS", "STARTED", "FINISHED"], &rows, ui).trim_end());
+        text.push_str(table(&["STAGE", "CLUSTERS", "PROGRESS", "STARTED", "FINISHED"], &rows, ui).trim_end());
     }
     let rows: Vec<Vec<String>> = line.clusters.iter().map(cluster_row).collect();
     text.push_str("\n\n");
@@ -125,11 +126,12 @@ fn rollout_text(line: &RolloutProgress, ui: &Ui) -> String {
     text
 }
 
-fn stage_row(stage: &StageProgress) -> Vec<String> {
+fn stage_row(line: &RolloutProgress, stage: &StageProgress) -> Vec<String> {
     let done = stage.clusters.iter().filter(|cluster| cluster.succeeded.is_some()).count();
     let moment = |at: Option<Timestamp>| or_dash(at.map(|at| at.to_string()));
     let clusters = format!("{done} of {}", counted(stage.clusters.len(), "cluster"));
-    vec![stage.name.clone(), clusters, moment(stage.started), moment(stage.finished)]
+    let picture = picture_of_stage(line, stage);
+    vec![stage.name.clone(), clusters, picture, moment(stage.started), moment(stage.finished)]
 }
 
 /// Show which clusters may take the files' content now, for facts that a file gives

@@ -7,7 +7,7 @@ use crate::commands::status::{FleetStatus, Selection, gather};
 use crate::flags::state::{self, Located};
 use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
-use berth_base::model::{ClusterStatus, Fleet, Map, Shared, Timestamp};
+use berth_base::model::{ClusterStatus, Fleet, Key, Map, Shared, Timestamp};
 use berth_engine::dialects::Detail;
 use berth_engine::gate::HeldRecord;
 use berth_engine::pipeline::Built;
@@ -97,13 +97,23 @@ impl Gathered {
         })
     }
 
+    /// Returns the names of the placements.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        self.current.state.decisions.keys().map(Key::full_name)
+    }
+
     pub fn site(&self) -> Site {
+        self.with_inputs(Site::of)
+    }
+
+    /// Makes something of the inputs of a page.
+    pub fn with_inputs<T>(&self, make: impl FnOnce(&SiteInputs<'_>) -> T) -> T {
         let current = &self.current;
         let (commit, source) = (current.commit.to_string(), current.trailers.source.map(|id| id.to_string()));
         let published = Timestamp::from_second(current.seconds).unwrap_or_default();
         let newest = self.history.first();
         let subject = newest.and_then(|publication| publication.subject.clone()).unwrap_or_default();
-        Site::of(&SiteInputs {
+        make(&SiteInputs {
             name: &self.name,
             shown: Shown {
                 sequence: current.trailers.seq,

@@ -1,11 +1,12 @@
 //! `berth site --out DIR`: the fleet as a page of files.
 //!
-//! - [`gathered`]: reads everything that the page shows. [`history`]: reads the publications.
+//! - [`map`]: `berth map`, the map as text. [`gathered`]: reads everything that the page shows. [`history`]: reads the publications.
 //! - [`stamp`]: reports whether an earlier page is still true. [`folder`]: writes the files that changed.
 
 mod folder;
 mod gathered;
 mod history;
+mod map;
 pub(super) mod stamp;
 
 use std::path::PathBuf;
@@ -18,6 +19,8 @@ use berth_base::text::counted;
 use berth_site::Site;
 use berth_site::inputs::Links;
 use gathered::Gathered;
+
+pub(crate) use map::{MapArgs, cmd_map};
 
 /// Write the fleet as a page, to open from a folder or from any web server
 ///
@@ -62,6 +65,11 @@ pub(super) struct PageArgs {
 }
 
 impl PageArgs {
+    /// Returns the arguments of a view without publications.
+    fn without_history(repo: RepoArg, state: StateArgs) -> PageArgs {
+        PageArgs { at: None, history: 1, causes: 0, file_link: None, commit_link: None, repo, state }
+    }
+
     /// Makes the page of a record. `inputs` is the digest of what it is made from.
     pub fn site(&self, located: &Located, inputs: String, ui: &Ui) -> Result<Site, CommandError> {
         let processed = located.state.processed.as_ref();

@@ -65,9 +65,6 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(500);
 /// The interval of reading the refs of a remote.
 const BETWEEN_FETCHES: Duration = Duration::from_secs(5);
 
-/// Clears a terminal and moves to its first line.
-const CLEARED: &str = "\x1b[2J\x1b[H";
-
 impl StatusSourceArgs {
     pub fn open(&self) -> Result<StateRepo, CommandError> {
         self.state.open(&self.repo.path)
@@ -113,10 +110,7 @@ pub(crate) fn cmd_status(args: &StatusArgs, ui: &Ui) -> Outcome {
         return show(args, &opened, &args.place.locate(&opened)?, ui);
     }
     let ended = args.place.follow(&opened, None, |located| {
-        if ui.out_is_terminal() {
-            ui.out(CLEARED);
-        }
-        show(args, &opened, located, ui)?;
+        ui.in_place(|| show(args, &opened, located, ui))?;
         ui.write_failure().map_or(Ok(None), Err)
     })?;
     Ok(ended.unwrap_or(Exit::Done))
