@@ -65,7 +65,7 @@ fn list_and_show_tell_how_far_a_rollout_is() {
     assert_eq!(rows.len(), 2, "{}", ran.out);
     assert_eq!(
         rows[1],
-        ["FederatedConfigMap", "shop/web", "progressive", "1", "1", "of", "3", "rolling"],
+        ["FederatedConfigMap", "shop/web", "progressive", "1", "1", "of", "3", ">..", "rolling"],
         "{}",
         ran.out
     );

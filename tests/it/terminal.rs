@@ -20,7 +20,7 @@ fn a_map_has_a_mark_for_each_copy_by_label() {
     let expected = "env:      dev prod\nshop/shop ?   oo\nshop/web  ?   oo\n\n? silent 2  o in sync 4\n";
     assert_eq!(map, expected);
     let signs = shown(&repo, &["map", "--by", "env", "--rows", "1"]);
-    assert!(signs.contains("shop ◌   ▪▪"), "{signs}");
+    assert!(signs.contains("\nshop      ◌   ▪▪\n"), "{signs}");
     let refused = run(&["map", "--by", "region", "--repo", repo.arg()]).expect(2);
     assert!(refused.err.contains("clusters have env"), "{}", refused.err);
 }
