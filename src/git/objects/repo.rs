@@ -280,6 +280,20 @@ impl Repo {
             .collect())
     }
 
+    /// Returns the entry at a path below a tree, without lists of the other entries.
+    pub fn entry_at(&self, root: TreeId, path: &str) -> Result<Option<EntryKind>, GitError> {
+        let mut kind = EntryKind::Folder(root);
+        for part in path.split('/') {
+            let EntryKind::Folder(id) = kind else { return Ok(None) };
+            let Some(tree) = self.find_tree(id)? else { return Ok(None) };
+            match tree.get_name(part) {
+                Some(entry) => kind = kind_of(&entry),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(kind))
+    }
+
     /// Returns the folders of these names, without a list of the other entries of a large tree.
     pub fn folders_named<'n>(
         &self,

@@ -14,7 +14,7 @@ use super::error::InputError;
 use crate::publish::prune_permits::{self, own_at};
 use crate::publish::{CurrentState, Processed, Trailers, rollback};
 use berth_base::diag::Diagnostics;
-use berth_base::model::{Approval, Decision, Digest, Fleet, Key, LabelKeys, Map, Timestamp, path};
+use berth_base::model::{Approval, ContentId, Decision, Digest, Fleet, Key, LabelKeys, Map, Timestamp, path};
 use berth_engine::gate::window::Paths;
 use berth_engine::gate::{self, HeldRecord, Limits, Outlook, PastState, Question, Span, Verdict, Wanted};
 use berth_engine::policy_tests::Failed;
@@ -300,15 +300,15 @@ impl<'r> PastStates<'r> {
 }
 
 /// Reads one decision of a state.
-pub fn decision_at(repo: &Repo, root: TreeId, key: &Key) -> Result<Option<Decision>, InputError> {
-    let mut folder = root;
-    for part in format!("{}/{}", layout::DECISIONS, path::of_key(key)).split('/') {
-        let found = repo.tree(folder)?.into_iter().find(|entry| entry.name == part.as_bytes());
-        match found.map(|entry| entry.kind) {
-            Some(EntryKind::Folder(id)) => folder = id,
-            Some(EntryKind::File(id)) => return Ok(decision::read_decision(&repo.blob(id)?).ok()),
-            _ => break,
-        }
+fn decision_at(repo: &Repo, root: TreeId, key: &Key) -> Result<Option<Decision>, InputError> {
+    let id = decision_id(repo, root, key)?;
+    Ok(id.map(|id| repo.blob(id)).transpose()?.and_then(|bytes| decision::read_decision(&bytes).ok()))
+}
+
+/// Returns the id of one decision of a state.
+pub fn decision_id(repo: &Repo, root: TreeId, key: &Key) -> Result<Option<ContentId>, InputError> {
+    match repo.entry_at(root, &format!("{}/{}", layout::DECISIONS, path::of_key(key)))? {
+        Some(EntryKind::File(id)) => Ok(Some(id)),
+        _ => Ok(None),
     }
-    Ok(None)
 }

@@ -3,15 +3,18 @@
 //! Neighbouring publications are compared by the ids of their folders, so that the cost follows what each of them
 //! changed.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 
 use crate::inputs::InputError;
-use crate::inputs::gate::decision_at;
+use crate::inputs::gate::decision_id;
 use crate::publish::{PublishError, Trailers, claimed};
-use berth_base::model::{Decision, Key, ObjectId, path};
+use berth_base::model::{ContentId, Decision, Key, ObjectId, path};
 use berth_engine::plan::Counts;
+use berth_engine::state::decision::read_decision;
 use berth_engine::state::layout;
-use berth_git::{CommitId, CommitInfo, FirstParents, PathChange, Repo, TreeId};
+use berth_git::{CommitId, CommitInfo, EntryKind, FirstParents, PathChange, Repo, TreeId};
 
 /// The subject of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +76,12 @@ pub struct Events<'r> {
     after: Option<Publication>,
     /// The path of the subject in a folder.
     path: Option<String>,
+    /// The last decisions that were read: most publications leave a decision as it is.
+    decisions: RefCell<Vec<(ContentId, Rc<Decision>)>>,
 }
+
+/// The number of decisions to remember.
+const REMEMBERED: usize = 4;
 
 impl<'r> Events<'r> {
     /// Begins with a publication and goes back.
@@ -84,7 +92,8 @@ impl<'r> Events<'r> {
             Subject::Cluster(_) => None,
         };
         let commits = repo.first_parents(newest);
-        let mut events = Events { repo, subject, commits, after: None, path };
+        let decisions = RefCell::default();
+        let mut events = Events { repo, subject, commits, after: None, path, decisions };
         events.after = events.earlier()?;
         Ok(events)
     }
@@ -143,12 +152,10 @@ impl<'r> Events<'r> {
         wanted: Option<&str>,
         trees: [TreeId; 2],
     ) -> Result<SubjectChange, InputError> {
-        let folder = path::encode(cluster);
-        let [before, after] = trees.map(|root| {
-            let all = self.repo.folders_named(root, [layout::CLUSTERS])?;
-            let Some(all) = all.get(layout::CLUSTERS) else { return Ok(TreeId::EMPTY) };
-            let own = self.repo.folders_named(*all, [&*folder])?;
-            Ok::<_, InputError>(own.get(&folder).copied().unwrap_or(TreeId::EMPTY))
+        let place = format!("{}/{}", layout::CLUSTERS, path::encode(cluster));
+        let [before, after] = trees.map(|root| match self.repo.entry_at(root, &place)? {
+            Some(EntryKind::Folder(id)) => Ok::<_, InputError>(id),
+            _ => Ok(TreeId::EMPTY),
         });
         let (before, after) = (before?, after?);
         let mut change = SubjectChange::default();
@@ -194,18 +201,43 @@ impl<'r> Events<'r> {
         cluster: Option<&str>,
         trees: [TreeId; 2],
     ) -> Result<SubjectChange, InputError> {
-        let [before, after] = trees.map(|root| decision_at(self.repo, root, key));
-        let sides = [before?, after?];
+        let [before, after] = trees.map(|root| decision_id(self.repo, root, key));
+        let ids = [before?, after?];
+        let [before, after] = ids.map(|id| id.map(|id| self.decision(id)).transpose());
+        let sides: [Option<Rc<Decision>>; 2] = [before?.flatten(), after?.flatten()];
         let is_wanted = |name: &str| cluster.is_none_or(|wanted| wanted == name);
         let paths: BTreeSet<String> =
             sides.iter().flatten().flat_map(|side| side.objects.iter().map(path::of_object)).collect();
         let has = |name: &str| sides.iter().flatten().any(|side| side.pick(name).is_some());
         let copies =
             self.of_copies(trees, &|name, path| is_wanted(name) && paths.contains(path) && has(name))?.copies;
-        let [was, is] = sides.each_ref().map(|side| clusters_of(side.as_ref(), cluster));
+        if ids[0] == ids[1] {
+            return Ok(SubjectChange { copies, ..SubjectChange::default() });
+        }
+        let [was, is] = sides.each_ref().map(|side| clusters_of(side.as_deref(), cluster));
         let (joined, left) = (is.difference(&was).cloned().collect(), was.difference(&is).cloned().collect());
-        let [was, is] = sides.map(|side| side.map(|side| of_cluster(side, cluster)));
-        Ok(SubjectChange { joined, left, copies, is_of_decision: was != is })
+        let is_of_decision = match cluster {
+            Some(cluster) => {
+                let [was, is] =
+                    sides.each_ref().map(|side| side.as_ref().and_then(|side| side.pick(cluster)));
+                was != is
+            }
+            None => sides[0] != sides[1],
+        };
+        Ok(SubjectChange { joined, left, copies, is_of_decision })
+    }
+
+    fn decision(&self, id: ContentId) -> Result<Option<Rc<Decision>>, InputError> {
+        let known =
+            self.decisions.borrow().iter().find(|(known, _)| *known == id).map(|(_, one)| one.clone());
+        if known.is_some() {
+            return Ok(known);
+        }
+        let Ok(decision) = read_decision(&self.repo.blob(id)?) else { return Ok(None) };
+        let (decision, mut decisions) = (Rc::new(decision), self.decisions.borrow_mut());
+        decisions.truncate(REMEMBERED - 1);
+        decisions.insert(0, (id, decision.clone()));
+        Ok(Some(decision))
     }
 }
 
@@ -241,11 +273,5 @@ fn clusters_of(decision: Option<&Decision>, cluster: Option<&str>) -> BTreeSet<S
     names.filter(|name| cluster.is_none_or(|wanted| wanted == name)).collect()
 }
 
-/// Reduces a decision to one cluster.
-fn of_cluster(mut decision: Decision, cluster: Option<&str>) -> Decision {
-    if let Some(cluster) = cluster {
-        let picks: Vec<_> = decision.picks.iter().filter(|pick| &*pick.cluster == cluster).cloned().collect();
-        decision = Decision { picks: picks.into(), ..Decision::new(decision.key, decision.source) };
-    }
-    decision
-}
+#[cfg(test)]
+mod tests;
