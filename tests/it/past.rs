@@ -150,7 +150,7 @@ fn two_hundred_answers_equal_a_walk_by_git() {
     }
     let newest: u64 = by_git(&repo, RENDERED, &[".".to_owned()])[0];
     for _ in 0..200 {
-        let (name, cluster) = (format!("m{}", dice.below(4)), &*dice.pick(&names));
+        let (name, cluster) = (format!("m{}", dice.below(4)), dice.pick(&names));
         let at = (newest - dice.below(10)).to_string();
         let tip = format!("{RENDERED}~{}", newest - at.parse::<u64>().unwrap());
         let file = format!("clusters/{cluster}/shop/ConfigMap_{name}.yaml");

@@ -1,7 +1,10 @@
 //! `berth site`: the fleet as a page of files.
 //!
-//! - [`folder`]: the files and their folder. [`sources`]: past publications, clones, remotes.
+//! - [`folder`]: the files and their folder. [`sources`]: past publications, clones, remotes. [`branch`]: the page on a
+//!   branch, by `berth run --site`.
 
+#[cfg(unix)]
+mod branch;
 mod folder;
 mod sources;
 

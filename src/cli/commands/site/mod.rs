@@ -1,8 +1,9 @@
-//! `berth site --out DIR`: the fleet as a page of files.
+//! `berth site --out DIR`: the fleet as a page of files; and the page on a Git branch, for `berth run --site`.
 //!
 //! - [`gathered`]: reads everything that the page shows. [`history`]: reads the publications.
-//! - [`stamp`]: reports whether an earlier page is still true. [`folder`]: writes the files that changed.
+//! - [`stamp`]: reports whether an earlier page is still true. [`folder`], [`branch`]: write the files that changed.
 
+pub(super) mod branch;
 mod folder;
 mod gathered;
 mod history;
@@ -17,6 +18,11 @@ use crate::process::exit::{Exit, Outcome};
 use berth_base::text::counted;
 use berth_site::inputs::Links;
 use gathered::Gathered;
+use history::KnownHistory;
+
+/// The number of publications on a page, and of those whose causes are traced.
+const HISTORY: usize = 200;
+const CAUSES: usize = 10;
 
 /// Write the fleet as a page, to open from a folder or from any web server
 ///
@@ -35,10 +41,10 @@ pub(crate) struct SiteArgs {
     #[arg(long, value_name = "PUBLICATION")]
     at: Option<String>,
     /// Show this many publications
-    #[arg(long, value_name = "COUNT", default_value_t = 200)]
+    #[arg(long, value_name = "COUNT", default_value_t = HISTORY)]
     history: usize,
     /// Trace the causes of this many publications, the newest ones
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    #[arg(long, value_name = "COUNT", default_value_t = CAUSES)]
     causes: usize,
     /// The address of a file's line at the forge, with {commit}, {file} and {line}; guessed from the remote where it
     /// is left out
@@ -53,10 +59,49 @@ pub(crate) struct SiteArgs {
     state: StateArgs,
 }
 
+/// The choices of a page.
+#[derive(Clone, Debug)]
+pub(super) struct PageOptions {
+    /// The publication to show, in place of the newest.
+    pub at: Option<String>,
+    pub history: usize,
+    pub causes: usize,
+    /// The addresses of files and commits. Without them, they are guessed from the remote.
+    pub links: Option<Links>,
+    /// The rendered branch that the user named.
+    pub rendered: Option<String>,
+    /// The address of the remote that has the state, if a command names one.
+    pub address: Option<String>,
+    /// The branch on which the page is kept. Its moves do not change the page.
+    pub branch: Option<String>,
+}
+
+impl Default for PageOptions {
+    fn default() -> PageOptions {
+        PageOptions {
+            at: None,
+            history: HISTORY,
+            causes: CAUSES,
+            links: None,
+            rendered: None,
+            address: None,
+            branch: None,
+        }
+    }
+}
+
 impl SiteArgs {
-    fn links(&self) -> Option<Links> {
-        let (file, commit) = self.file_link.clone().zip(self.commit_link.clone())?;
-        Some(Links { file, commit })
+    fn options(&self) -> PageOptions {
+        let links = self.file_link.clone().zip(self.commit_link.clone());
+        PageOptions {
+            at: self.at.clone(),
+            history: self.history,
+            causes: self.causes,
+            links: links.map(|(file, commit)| Links { file, commit }),
+            rendered: self.state.rendered.clone(),
+            address: self.state.address().map(str::to_owned),
+            branch: None,
+        }
     }
 }
 
@@ -65,7 +110,8 @@ pub(crate) fn cmd_site(args: &SiteArgs, ui: &Ui) -> Outcome {
     let existing = folder::existing(&args.out)?;
     let opened = args.state.open(&args.repo.path)?;
     let search = args.state.search(&opened.path)?;
-    let inputs = stamp::digest(args, &opened)?;
+    let options = args.options();
+    let inputs = stamp::digest(&options, &opened)?;
     if let Some(files) = folder::up_to_date(&args.out, &inputs, ui.now()) {
         ui.status(&summary(args, files, 0));
         return Ok(Exit::Done);
@@ -75,7 +121,7 @@ pub(crate) fn cmd_site(args: &SiteArgs, ui: &Ui) -> Outcome {
     if let Some(branch) = processed.and_then(|processed| processed.branch.as_deref()) {
         args.state.fetch_source(located.path(), branch)?;
     }
-    let gathered = Gathered::read(args, &located, inputs, ui)?;
+    let gathered = Gathered::read(&options, &located, inputs, &mut KnownHistory::default(), ui)?;
     let site = ui.watching("making the page", || gathered.site());
     let written = folder::write(&args.out, &site, &existing)?;
     ui.status(&summary(args, site.files.len(), written));
