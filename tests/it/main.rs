@@ -155,7 +155,11 @@ mod silence;
 #[cfg(unix)]
 mod site;
 #[cfg(unix)]
+mod site_for_everybody;
+#[cfg(unix)]
 mod site_in_browser;
+#[cfg(unix)]
+mod site_pictures;
 mod slips;
 mod snapshots;
 #[cfg(unix)]
