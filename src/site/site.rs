@@ -53,6 +53,9 @@ impl Site {
     /// The file that a browser opens.
     pub const INDEX: &str = "index.html";
 
+    /// The folders in which a page has files.
+    pub const FOLDERS: [&str; 2] = ["data", "page"];
+
     /// Makes a page.
     pub fn of(inputs: &SiteInputs<'_>) -> Site {
         let grid = Grid::of(inputs);
@@ -113,6 +116,14 @@ impl Site {
         head.format == FORMAT
             && files(head, &[]).iter().all(|file| read(&file.path).is_some_and(|bytes| bytes == file.bytes))
             && head.files.iter().all(is_block_whole)
+    }
+
+    /// Reports whether a Git tree has the whole page of a head, as this berth writes it. `has` reports whether the file
+    /// at a path has these bytes. Git keeps the content of a block, so that its name is enough.
+    pub fn is_whole_tree(head: &Head, has: &dyn Fn(&SiteFile) -> bool, names: &dyn Fn(&str) -> bool) -> bool {
+        head.format == FORMAT
+            && files(head, &[]).iter().all(has)
+            && head.files.iter().all(|(key, hash)| names(&path_of(key, hash)))
     }
 
     /// Returns the number of files of a head's page.

@@ -155,7 +155,10 @@ mod silence;
 #[cfg(unix)]
 mod site;
 #[cfg(unix)]
+mod site_for_everybody;
+#[cfg(unix)]
 mod site_in_browser;
+#[cfg(unix)]
 mod slips;
 mod snapshots;
 #[cfg(unix)]

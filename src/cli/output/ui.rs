@@ -91,6 +91,17 @@ impl Ui {
         }
     }
 
+    /// Returns a `Ui` that shows nothing, for work beside the passes of a daemon.
+    pub fn silent() -> Ui {
+        let shell = Shell {
+            arguments: Vec::new(),
+            environment: Environment::Process,
+            streams: Streams::nowhere(),
+            clock: Clock::OfMachine,
+        };
+        Ui::new(&shell, true, ColourChoice::Never)
+    }
+
     /// Returns the present moment by the command's clock.
     pub fn now(&self) -> Timestamp {
         self.clock.now()

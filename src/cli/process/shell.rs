@@ -144,6 +144,17 @@ fn as_flag(flag: &clap::Arg, value: &OsStr) -> Option<OsString> {
 }
 
 impl Streams {
+    /// Returns streams that are empty, and drop what is written.
+    pub(crate) fn nowhere() -> Streams {
+        Streams {
+            input: Arc::new(Mutex::new(std::io::empty())),
+            out: Arc::new(Mutex::new(std::io::sink())),
+            err: Arc::new(Mutex::new(std::io::sink())),
+            out_is_terminal: false,
+            err_is_terminal: false,
+        }
+    }
+
     /// Writes to the standard output, and adds a missing newline.
     pub(crate) fn print(&self, text: &str) -> std::io::Result<()> {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);

@@ -52,6 +52,10 @@ impl HashedBlob {
     pub fn of(bytes: &[u8]) -> Result<HashedBlob, GitError> {
         Ok(HashedBlob { id: hash(ObjectType::Blob, bytes)?, bytes: bytes.into() })
     }
+
+    pub fn id(&self) -> ContentId {
+        ContentId(bytes_of(self.id))
+    }
 }
 
 /// Writes into a repository's object database.

@@ -43,6 +43,8 @@ pub struct Settings {
     pub first: bool,
     /// The branches that get a preview.
     pub previews: PreviewRule,
+    /// The branch with the page, by its full name. It gets no preview.
+    pub page: Option<String>,
     /// The limits of the `git` that repacks the repository.
     pub git: GitLimits,
     /// Another output shows the state, so a process makes its first pass even if nothing moved.
@@ -69,6 +71,7 @@ impl Settings {
             heartbeat: None,
             first: false,
             previews: PreviewRule::default(),
+            page: None,
             git: GitLimits::default(),
             is_shown: false,
             progress: Progress::default(),
@@ -113,6 +116,7 @@ impl Settings {
             heartbeat,
             first,
             previews: _,
+            page: _,
             git: _,
             is_shown: _,
             progress: _,

@@ -5,6 +5,7 @@ pub(super) mod hub_cluster;
 pub(super) mod listening;
 mod notice_hook;
 mod notices;
+mod page;
 mod several;
 pub(super) mod watchers;
 
@@ -39,6 +40,7 @@ use berth_registry::publish::Attach;
 use hub_cluster::HubClusterArgs;
 use listening::{StatusPostsArgs, WebhookArgs};
 use notices::NoticeArgs;
+use page::PageArgs;
 use several::StandbyArgs;
 use watchers::{EventArgs, Watchers, show_previews};
 
@@ -90,6 +92,8 @@ pub(crate) struct RunArgs {
         help_heading = "Previews"
     )]
     most_previews: usize,
+    #[command(flatten)]
+    page: PageArgs,
     #[command(flatten)]
     signing: SigningArgs,
     #[command(flatten)]
@@ -169,6 +173,11 @@ impl RunArgs {
         self.publish.once(settings, self.attestor(settings, cancel)?, ui)
     }
 
+    /// Brings the page's branch to the page, if one is set.
+    fn page_once(&self, settings: &Settings, mirror: Option<&Mirror>, ui: &Ui) -> Outcome {
+        self.page.once(settings, &self.remote, mirror.map(Mirror::path), ui)
+    }
+
     /// Returns the mirror of the remote, if one is set.
     fn mirror(&self, cancel: &Cancel) -> Result<Option<Mirror>, CommandError> {
         let Some((transport, copy)) = self.remote.open(self.repo.as_deref(), "run", cancel)? else {
@@ -203,7 +212,7 @@ impl<'a> SettingsFiles<'a> {
         let signer = args.signing.signer(cancel)?;
         let anchors = args.trust.anchors(signer.as_ref())?;
         let local = || args.repo.clone().unwrap_or_else(fleet::here_or_above);
-        let settings = Settings {
+        let mut settings = Settings {
             repo: copy.map_or_else(local, Path::to_owned),
             source: args.source.clone(),
             refs: Refs::default(),
@@ -218,10 +227,12 @@ impl<'a> SettingsFiles<'a> {
             heartbeat: args.heartbeat,
             first: args.first,
             previews: PreviewRule::new(&args.preview, args.most_previews),
+            page: None,
             git: args.remote.git_limits(),
             is_shown: args.hub.are_wanted(),
             progress,
         };
+        settings.page = args.page.branch(&settings)?;
         let successors = Successors::default();
         Ok(SettingsFiles { args, settings, contents, cancel: cancel.clone(), successors })
     }
@@ -297,12 +308,13 @@ pub(super) fn watch<T>(
         None => None,
     };
     let attestor = args.attestor(&settings, &cancel)?;
+    let page = args.page.start(&settings, &args.remote, copy)?;
     let remote = mirror.map(|mirror| Remote { mirror, cancel, standby, statuses, is_patient });
     let webhooks = args.webhook.listen(meter.as_ref())?;
     let (events, notices) = (args.events.start()?, args.notices.start()?);
     let hubs = args.hub.start(&args.events.access(), &fleet, meter.as_ref())?;
     let publishing = args.publish.start(&settings, attestor, files.successors.clone(), meter.as_ref())?;
-    let mut watchers = Watchers { meter, telemetry, events, notices, hubs, publishing };
+    let mut watchers = Watchers { meter, telemetry, events, notices, hubs, publishing, page };
     let daemon = Daemon { settings, poll, remote, webhooks };
     daemon.run(&mut || files.changed(), &mut watchers, stop)?;
     Ok(())
@@ -341,7 +353,8 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
             say(&source, &diagnostics, &Plan::default());
             ui.out("nothing to publish");
             show_previews(&settings, now, mirror.as_mut(), ui)?;
-            return Ok(exit_for(&diagnostics).worst(args.publish_once(&settings, &cancel, ui)?));
+            let exit = exit_for(&diagnostics).worst(args.page_once(&settings, mirror.as_ref(), ui)?);
+            return Ok(exit.worst(args.publish_once(&settings, &cancel, ui)?));
         }
     };
     if let Some(events) = events {
@@ -364,6 +377,7 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     }
     exit = exit.worst(write_to_hubs(args, &passed, ui));
     show_previews(&settings, now, mirror.as_mut(), ui)?;
+    exit = exit.worst(args.page_once(&settings, mirror.as_ref(), ui)?);
     Ok(exit.worst(args.publish_once(&settings, &cancel, ui)?))
 }
 

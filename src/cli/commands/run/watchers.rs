@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::artifacts::Publishing;
 use super::hub_cluster::HubWorker;
 use super::notices::Notices;
+use super::page::PageKeeper;
 use crate::flags::telemetry::Telemetry;
 use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
@@ -28,6 +29,7 @@ pub(crate) struct Watchers {
     pub notices: Option<Notices>,
     pub hubs: Vec<HubWorker>,
     pub publishing: Option<Publishing>,
+    pub page: Option<PageKeeper>,
 }
 
 impl PassHooks for Watchers {
@@ -37,6 +39,9 @@ impl PassHooks for Watchers {
         }
         if let Some(publishing) = &self.publishing {
             publishing.leads(leads);
+        }
+        if let Some(page) = &self.page {
+            page.leads(leads);
         }
     }
 
@@ -68,6 +73,9 @@ impl PassHooks for Watchers {
         self.hubs.iter().for_each(|hub| hub.ended(end));
         if let Some(publishing) = &mut self.publishing {
             publishing.hear(end);
+        }
+        if let Some(page) = &self.page {
+            page.hear(end);
         }
     }
 }

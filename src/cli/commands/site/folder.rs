@@ -42,9 +42,6 @@ pub(super) fn existing(folder: &Path) -> Result<BTreeSet<String>, CommandError> 
     Ok(found)
 }
 
-/// The folders in which the page has files.
-const FOLDERS: [&str; 2] = ["data", "page"];
-
 fn list(folder: &Path, prefix: &str, found: &mut BTreeSet<String>) -> Result<(), CommandError> {
     let failed = |error: std::io::Error| CommandError::io(format!("reading {}", folder.display()), &error);
     for entry in std::fs::read_dir(folder).map_err(failed)? {
@@ -54,7 +51,7 @@ fn list(folder: &Path, prefix: &str, found: &mut BTreeSet<String>) -> Result<(),
         if name == ".git" {
             continue;
         }
-        let is_own_folder = prefix.is_empty() && FOLDERS.contains(&name.as_str());
+        let is_own_folder = prefix.is_empty() && Site::FOLDERS.contains(&name.as_str());
         if is_own_folder && entry.file_type().map_err(failed)?.is_dir() {
             list(&entry.path(), &format!("{name}/"), found)?;
         } else {

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use super::{PageArgs, history, stamp};
+use super::history::{self, KnownHistory};
+use super::{PageOptions, stamp};
 use crate::commands::status::{FleetStatus, Selection, gather};
 use crate::flags::state::{self, Located};
 use crate::output::ui::Ui;
@@ -47,9 +48,10 @@ struct GatheredMembers {
 
 impl Gathered {
     pub fn read(
-        args: &PageArgs,
+        options: &PageOptions,
         located: &Located,
         inputs_digest: String,
+        known: &mut KnownHistory,
         ui: &Ui,
     ) -> Result<Gathered, CommandError> {
         let repo = located.repo();
@@ -57,7 +59,7 @@ impl Gathered {
             let error = CommandError::usage("nothing is published yet");
             return Err(error.hint("publish with `berth run --once`"));
         };
-        let current = match &args.at {
+        let current = match &options.at {
             Some(name) => past(located, newest, name)?,
             None => newest.clone(),
         };
@@ -68,7 +70,7 @@ impl Gathered {
                  that are not picked; fetch the branch that people edit",
             );
         }
-        let is_past = args.at.is_some();
+        let is_past = options.at.is_some();
         let (members, source) =
             if is_past { (None, SourceProgress::default()) } else { members(located, ui)? };
         let built = built(located, inputs.as_ref(), is_past, ui)?;
@@ -85,14 +87,14 @@ impl Gathered {
         Ok(Gathered {
             stamp,
             now,
-            name: name(args, located, &current),
+            name: name(options, located, &current),
             fleet: inputs.as_ref().map(PassInputs::fleet),
             members,
             rollouts,
             held: held(located, &current, is_past),
             source,
-            history: history::read(args, located, &current, ui)?,
-            links: links(args, located)?,
+            history: history::read(options, located, &current, known, ui)?,
+            links: links(options, located)?,
             current,
         })
     }
@@ -205,7 +207,7 @@ fn held(located: &Located, current: &CurrentState, is_past: bool) -> Vec<Held> {
 }
 
 /// Returns the fleet's name: its own, or that of its repository, which all work trees share.
-fn name(args: &PageArgs, located: &Located, current: &CurrentState) -> String {
+fn name(options: &PageOptions, located: &Located, current: &CurrentState) -> String {
     let own = current.trailers.fleet().map(str::to_owned);
     let of_path = |path: &Path| {
         let path = path.canonicalize().ok()?;
@@ -219,7 +221,7 @@ fn name(args: &PageArgs, located: &Located, current: &CurrentState) -> String {
         let last = path.rsplit(['/', ':']).next()?.rsplit('@').next()?;
         Some(last.trim_end_matches(".git").to_owned())
     };
-    let found = own.or_else(|| match args.state.address() {
+    let found = own.or_else(|| match options.address.as_deref() {
         Some(address) => of_address(address),
         None => of_path(located.repo().shared_path()),
     });
@@ -227,11 +229,11 @@ fn name(args: &PageArgs, located: &Located, current: &CurrentState) -> String {
 }
 
 /// Returns the addresses of files and commits: as given, or guessed from the remote.
-fn links(args: &PageArgs, located: &Located) -> Result<Option<Links>, CommandError> {
-    if let Some(given) = args.links() {
-        return Ok(Some(given));
+fn links(options: &PageOptions, located: &Located) -> Result<Option<Links>, CommandError> {
+    if let Some(given) = &options.links {
+        return Ok(Some(given.clone()));
     }
-    if let Some(address) = args.state.address() {
+    if let Some(address) = &options.address {
         return Ok(Links::guess(address));
     }
     let repo = located.repo();

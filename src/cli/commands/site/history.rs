@@ -1,11 +1,13 @@
 //! The publications of a page, read from the rendered branch.
 //!
 //! The changes of a publication are read from the difference of two trees, so that the cost follows the change. The newest
-//! ones are also explained: their causes are traced as `berth diff` does.
+//! ones are also explained: their causes are traced as `berth diff` does. A process that makes several pages reads each
+//! publication once.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::PageArgs;
+use super::PageOptions;
 use crate::flags::state::{self, Located};
 use crate::output::ui::Ui;
 use crate::planning::published_change::PublishedChange;
@@ -16,32 +18,55 @@ use berth_engine::consequences::folded::FoldedPlan;
 use berth_engine::gate::HeldRecord;
 use berth_engine::state::{ObjectIndex, State, layout};
 use berth_git::shared_refs::trailers::{HELD, ROLLBACK, USED_APPROVAL};
-use berth_git::{CommitInfo, PathChange, Repo, TreeId};
+use berth_git::{CommitId, CommitInfo, PathChange, Repo, TreeId};
 use berth_hub::publish::{CurrentState, Trailers, claimed};
 use berth_site::inputs::{ChangeCounts, Held, Publication};
 
 /// A publication as Git has it, and its trailers.
 type Published = (CommitInfo, Trailers);
 
+/// The publications read for earlier pages of the same process.
+#[derive(Debug, Default)]
+pub(crate) struct KnownHistory {
+    /// The changes of a publication, by the trees before and after it.
+    changes: BTreeMap<[TreeId; 2], ChangedPaths>,
+    /// The explanation of a publication, by the commits before and after it.
+    explained: BTreeMap<(Option<CommitId>, CommitId), FoldedPlan>,
+}
+
+impl KnownHistory {
+    /// Forgets publications that pages no longer show.
+    fn forget_older(&mut self, commits: &[Published]) {
+        let trees: BTreeSet<TreeId> = commits.iter().map(|(commit, _)| commit.tree).collect();
+        let shown: BTreeSet<CommitId> = commits.iter().map(|(commit, _)| commit.id).collect();
+        self.changes.retain(|[_, after], _| trees.contains(after));
+        self.explained.retain(|(_, after), _| shown.contains(after));
+    }
+}
+
 /// Reads the publications up to a state, the newest first.
 pub(super) fn read(
-    args: &PageArgs,
+    options: &PageOptions,
     located: &Located,
     current: &CurrentState,
+    known: &mut KnownHistory,
     ui: &Ui,
 ) -> Result<Vec<Publication>, CommandError> {
     let repo = located.repo();
     // One more than shown: the oldest one is compared with it.
-    let commits = published(repo, current, args.history.saturating_add(1))?;
+    let commits = published(repo, current, options.history.saturating_add(1))?;
+    known.forget_older(&commits);
     let owners = Owners::of(current);
     let mut history = Vec::new();
-    for (index, commit) in commits.iter().take(args.history).enumerate() {
-        history.push(publication(repo, commit, commits.get(index + 1), &owners)?);
+    for (index, commit) in commits.iter().take(options.history).enumerate() {
+        let before = commits.get(index + 1);
+        let changed = changed_paths(repo, commit, before, known)?;
+        let changes = changed.map(|changed| (changed.counts, owners.touched(changed)));
+        history.push(publication(repo, commit, before, changes)?);
     }
-    let branch = &located.state.refs.rendered;
-    for (publication, explained) in
-        history.iter_mut().zip(explained(repo, branch, &commits, args.causes.min(args.history), ui)?)
-    {
+    let explaining = Explaining { repo, branch: &located.state.refs.rendered, ui };
+    let explained = explaining.newest(&commits, options.causes.min(options.history), known)?;
+    for (publication, explained) in history.iter_mut().zip(explained) {
         publication.explained = explained;
     }
     Ok(history)
@@ -64,7 +89,7 @@ fn publication(
     repo: &Repo,
     (commit, trailers): &Published,
     before: Option<&Published>,
-    owners: &Owners,
+    changes: Option<(ChangeCounts, BTreeSet<Key>)>,
 ) -> Result<Publication, CommandError> {
     let source = trailers.source;
     let is_new_source = before.is_none_or(|(_, before)| before.source != source);
@@ -73,14 +98,7 @@ fn publication(
         None => None,
     };
     let parent = commit.parents.first();
-    let old = match before {
-        Some((before, _)) => Some(before.tree),
-        None if is_first(commit, trailers) => Some(TreeId::EMPTY),
-        // A shallow clone lacks the commit before.
-        None => None,
-    };
-    let changes = old.map(|old| Changes::between(repo, old, commit.tree, owners)).transpose()?;
-    let (counts, touched) = changes.map(|changes| (changes.counts, changes.touched)).unzip();
+    let (counts, touched) = changes.unzip();
     let values = |name: &str| -> Vec<String> {
         let named = trailers.others.iter().filter(|(known, _)| known == name);
         named.map(|(_, value)| value.clone()).collect()
@@ -127,71 +145,123 @@ impl Owners {
         objects.update(decisions);
         Owners { by_path: decisions.keys().map(|key| (path::of_key(key), key.clone())).collect(), objects }
     }
+
+    /// Returns the placements whose decision or objects a publication changed.
+    fn touched(&self, changed: &ChangedPaths) -> BTreeSet<Key> {
+        let decided = changed.decisions.iter().filter_map(|path| self.by_path.get(path));
+        let workloads = self.objects.at(changed.objects.iter().map(String::as_str));
+        decided.chain(workloads.into_keys()).cloned().collect()
+    }
 }
 
 /// The files that a publication changed.
-#[derive(Default)]
-struct Changes {
+#[derive(Debug, Default)]
+struct ChangedPaths {
     counts: ChangeCounts,
-    touched: BTreeSet<Key>,
+    /// Below the folder of decisions.
+    decisions: BTreeSet<String>,
+    /// Below the folders of clusters.
+    objects: BTreeSet<String>,
 }
 
-impl Changes {
-    fn between(repo: &Repo, old: TreeId, new: TreeId, owners: &Owners) -> Result<Changes, CommandError> {
-        let mut changes = Changes::default();
-        let (mut clusters, mut paths) = (BTreeSet::new(), BTreeSet::new());
+/// Returns the changes of a publication. `None` if this clone lacks the publication before.
+fn changed_paths<'k>(
+    repo: &Repo,
+    (commit, trailers): &Published,
+    before: Option<&Published>,
+    known: &'k mut KnownHistory,
+) -> Result<Option<&'k ChangedPaths>, CommandError> {
+    let old = match before {
+        Some((before, _)) => before.tree,
+        None if is_first(commit, trailers) => TreeId::EMPTY,
+        // A shallow clone lacks the commit before.
+        None => return Ok(None),
+    };
+    Ok(Some(match known.changes.entry([old, commit.tree]) {
+        Entry::Occupied(known) => known.into_mut(),
+        Entry::Vacant(free) => free.insert(ChangedPaths::between(repo, old, commit.tree)?),
+    }))
+}
+
+impl ChangedPaths {
+    fn between(repo: &Repo, old: TreeId, new: TreeId) -> Result<ChangedPaths, CommandError> {
+        let mut changed = ChangedPaths::default();
+        let mut clusters = BTreeSet::new();
         for (path, change) in repo.path_changes(old, new, &[layout::CLUSTERS, layout::DECISIONS])? {
             let Some((folder, below)) = path.split_once('/') else { continue };
             if folder == layout::DECISIONS {
-                changes.touched.extend(owners.by_path.get(below).cloned());
+                changed.decisions.insert(below.to_owned());
                 continue;
             }
             let Some((cluster, file)) = below.split_once('/') else { continue };
             match change {
-                PathChange::Removed => changes.counts.removed += 1,
-                PathChange::Changed => changes.counts.changed += 1,
-                PathChange::Added => changes.counts.added += 1,
+                PathChange::Removed => changed.counts.removed += 1,
+                PathChange::Changed => changed.counts.changed += 1,
+                PathChange::Added => changed.counts.added += 1,
             }
             clusters.insert(cluster.to_owned());
-            paths.insert(file.to_owned());
+            changed.objects.insert(file.to_owned());
         }
-        changes.counts.clusters = clusters.len();
-        let workloads = owners.objects.at(paths.iter().map(String::as_str));
-        changes.touched.extend(workloads.into_keys().cloned());
-        Ok(changes)
+        changed.counts.clusters = clusters.len();
+        Ok(changed)
     }
 }
 
-/// Traces the causes of the newest publications. Each state is read once.
-fn explained(
-    repo: &Repo,
-    branch: &str,
-    commits: &[Published],
-    most: usize,
-    ui: &Ui,
-) -> Result<Vec<Option<FoldedPlan>>, CommandError> {
-    let read = |commit: &CommitInfo| state::read_publication(repo, branch, commit.id);
-    let mut explained = Vec::new();
-    let mut end: Option<CurrentState> = None;
-    for (index, (commit, trailers)) in commits.iter().take(most).enumerate() {
-        let after = match end.take() {
-            Some(state) => state,
-            None => read(commit)?,
-        };
-        let before = match commits.get(index + 1) {
-            Some((earlier, _)) => read(earlier)?,
-            None if is_first(commit, trailers) => nothing(&after),
+/// Traces the causes of publications.
+struct Explaining<'a> {
+    repo: &'a Repo,
+    branch: &'a str,
+    ui: &'a Ui,
+}
+
+impl Explaining<'_> {
+    /// Explains the newest publications. Each state is read once, and only for a publication that was not explained
+    /// before.
+    fn newest(
+        &self,
+        commits: &[Published],
+        most: usize,
+        known: &mut KnownHistory,
+    ) -> Result<Vec<Option<FoldedPlan>>, CommandError> {
+        let mut explained = Vec::new();
+        let mut end: Option<CurrentState> = None;
+        for (index, published) in commits.iter().take(most).enumerate() {
+            let (commit, trailers) = published;
+            let earlier = commits.get(index + 1);
             // A shallow clone lacks the commit before.
-            None => break,
-        };
-        let has_source = trailers.source.is_some_and(|source| repo.has_commit(source));
-        explained.push(match has_source {
-            true => Some(PublishedChange::between([&before, &after], repo, None, ui)?.folded),
-            false => None,
-        });
-        end = Some(before);
+            if earlier.is_none() && !is_first(commit, trailers) {
+                break;
+            }
+            if !trailers.source.is_some_and(|source| self.repo.has_commit(source)) {
+                explained.push(None);
+                end = None;
+                continue;
+            }
+            let place = (earlier.map(|(earlier, _)| earlier.id), commit.id);
+            if let Some(plan) = known.explained.get(&place) {
+                explained.push(Some(plan.clone()));
+                end = None;
+                continue;
+            }
+            let after = match end.take() {
+                Some(state) => state,
+                None => self.state(commit)?,
+            };
+            let before = match earlier {
+                Some((earlier, _)) => self.state(earlier)?,
+                None => nothing(&after),
+            };
+            let plan = PublishedChange::between([&before, &after], self.repo, None, self.ui)?.folded;
+            known.explained.insert(place, plan.clone());
+            explained.push(Some(plan));
+            end = Some(before);
+        }
+        Ok(explained)
     }
-    Ok(explained)
+
+    fn state(&self, commit: &CommitInfo) -> Result<CurrentState, CommandError> {
+        state::read_publication(self.repo, self.branch, commit.id)
+    }
 }
 
 /// Returns the state before the first publication.

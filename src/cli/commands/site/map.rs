@@ -1,8 +1,7 @@
 //! `berth map`: the map of the page as text, for a terminal.
 
-use super::PageArgs;
 use super::gathered::Gathered;
-use super::stamp;
+use super::{KnownHistory, PageOptions, stamp};
 use crate::flags::fleet::RepoArg;
 use crate::flags::state::{Located, StateArgs};
 use crate::output::ui::{Tone, Ui};
@@ -43,10 +42,10 @@ pub(crate) struct MapArgs {
 }
 
 pub(crate) fn cmd_map(args: &MapArgs, ui: &Ui) -> Outcome {
-    let page = PageArgs::without_history(args.repo.clone(), args.state.clone());
-    let located = Located::open(&page.repo, &page.state, ui)?;
-    let inputs = stamp::digest(&page, located.opened())?;
-    let gathered = Gathered::read(&page, &located, inputs, ui)?;
+    let options = PageOptions { history: 1, causes: 0, ..PageOptions::of(&args.state) };
+    let located = Located::open(&args.repo, &args.state, ui)?;
+    let inputs = stamp::digest(&options, located.opened())?;
+    let gathered = Gathered::read(&options, &located, inputs, &mut KnownHistory::default(), ui)?;
     let names = gathered.names().map(|name| name.chars().count()).max().unwrap_or_default();
     let names = names.clamp(1, LONGEST_NAME);
     let width = ui.out_width().unwrap_or(WIDTH).saturating_sub(names + 1).max(NARROWEST);

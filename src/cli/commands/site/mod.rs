@@ -1,8 +1,10 @@
-//! `berth site --out DIR`: the fleet as a page of files.
+//! `berth site --out DIR`: the fleet as a page of files; and the page on a Git branch, for `berth run --site`.
 //!
-//! - [`map`]: `berth map`, the map as text. [`gathered`]: reads everything that the page shows. [`history`]: reads the publications.
-//! - [`stamp`]: reports whether an earlier page is still true. [`folder`]: writes the files that changed.
+//! - [`map`]: `berth map`, the map as text. [`gathered`]: reads everything that the page shows. [`history`]: reads the
+//!   publications.
+//! - [`stamp`]: reports whether an earlier page is still true. [`folder`], [`branch`]: write the files that changed.
 
+pub(super) mod branch;
 mod folder;
 mod gathered;
 mod history;
@@ -19,6 +21,11 @@ use berth_base::text::counted;
 use berth_site::Site;
 use berth_site::inputs::Links;
 use gathered::Gathered;
+pub(super) use history::KnownHistory;
+
+/// The number of publications on a page, and of those whose causes are traced.
+const HISTORY: usize = 200;
+const CAUSES: usize = 10;
 
 pub(crate) use map::{MapArgs, cmd_map};
 
@@ -46,10 +53,10 @@ pub(super) struct PageArgs {
     #[arg(long, value_name = "PUBLICATION")]
     at: Option<String>,
     /// Show this many publications
-    #[arg(long, value_name = "COUNT", default_value_t = 200)]
+    #[arg(long, value_name = "COUNT", default_value_t = HISTORY)]
     history: usize,
     /// Trace the causes of this many publications, the newest ones
-    #[arg(long, value_name = "COUNT", default_value_t = 10)]
+    #[arg(long, value_name = "COUNT", default_value_t = CAUSES)]
     causes: usize,
     /// The address of a file's line at the forge, with {commit}, {file} and {line}; guessed from the remote where it
     /// is left out
@@ -64,25 +71,74 @@ pub(super) struct PageArgs {
     pub state: StateArgs,
 }
 
+/// The choices of a page.
+#[derive(Clone, Debug)]
+pub(super) struct PageOptions {
+    /// The publication to show, in place of the newest.
+    pub at: Option<String>,
+    pub history: usize,
+    pub causes: usize,
+    /// The addresses of files and commits. Without them, they are guessed from the remote.
+    pub links: Option<Links>,
+    /// The rendered branch that the user named.
+    pub rendered: Option<String>,
+    /// The address of the remote that has the state, if a command names one.
+    pub address: Option<String>,
+    /// The branch on which the page is kept. Its moves do not change the page.
+    pub branch: Option<String>,
+}
+
+impl PageOptions {
+    /// Returns the usual page of a state.
+    fn of(state: &StateArgs) -> PageOptions {
+        PageOptions {
+            rendered: state.rendered.clone(),
+            address: state.address().map(str::to_owned),
+            ..PageOptions::default()
+        }
+    }
+}
+
+impl Default for PageOptions {
+    fn default() -> PageOptions {
+        PageOptions {
+            at: None,
+            history: HISTORY,
+            causes: CAUSES,
+            links: None,
+            rendered: None,
+            address: None,
+            branch: None,
+        }
+    }
+}
+
 impl PageArgs {
-    /// Returns the arguments of a view without publications.
-    fn without_history(repo: RepoArg, state: StateArgs) -> PageArgs {
-        PageArgs { at: None, history: 1, causes: 0, file_link: None, commit_link: None, repo, state }
+    pub fn options(&self) -> PageOptions {
+        let links = self.file_link.clone().zip(self.commit_link.clone());
+        PageOptions {
+            at: self.at.clone(),
+            history: self.history,
+            causes: self.causes,
+            links: links.map(|(file, commit)| Links { file, commit }),
+            ..PageOptions::of(&self.state)
+        }
     }
 
     /// Makes the page of a record. `inputs` is the digest of what it is made from.
-    pub fn site(&self, located: &Located, inputs: String, ui: &Ui) -> Result<Site, CommandError> {
+    pub fn site(
+        &self,
+        located: &Located,
+        inputs: String,
+        known: &mut KnownHistory,
+        ui: &Ui,
+    ) -> Result<Site, CommandError> {
         let processed = located.state.processed.as_ref();
         if let Some(branch) = processed.and_then(|processed| processed.branch.as_deref()) {
             self.state.fetch_source(located.path(), branch)?;
         }
-        let gathered = Gathered::read(self, located, inputs, ui)?;
+        let gathered = Gathered::read(&self.options(), located, inputs, known, ui)?;
         Ok(ui.watching("making the page", || gathered.site()))
-    }
-
-    fn links(&self) -> Option<Links> {
-        let (file, commit) = self.file_link.clone().zip(self.commit_link.clone())?;
-        Some(Links { file, commit })
     }
 }
 
@@ -92,13 +148,13 @@ pub(crate) fn cmd_site(args: &SiteArgs, ui: &Ui) -> Outcome {
     let page = &args.page;
     let opened = page.state.open(&page.repo.path)?;
     let search = page.state.search(&opened.path)?;
-    let inputs = stamp::digest(page, &opened)?;
+    let inputs = stamp::digest(&page.options(), &opened)?;
     if let Some(files) = folder::up_to_date(&args.out, &inputs, ui.now()) {
         ui.status(&summary(args, files, 0));
         return Ok(Exit::Done);
     }
     let located = Located::find_in(opened, search, ui)?;
-    let site = page.site(&located, inputs, ui)?;
+    let site = page.site(&located, inputs, &mut KnownHistory::default(), ui)?;
     let written = folder::write(&args.out, &site, &existing)?;
     ui.status(&summary(args, site.files.len(), written));
     Ok(Exit::Done)

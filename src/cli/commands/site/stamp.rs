@@ -5,7 +5,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::PageArgs;
+use super::PageOptions;
 use crate::flags::state::{SOURCE_OF_ADDRESS, StateRepo};
 use crate::process::exit::CommandError;
 use berth_base::model::member::silent_after;
@@ -13,26 +13,50 @@ use berth_base::model::{ClusterStatus, Map, Shared, Timestamp};
 use berth_base::text::hex;
 use berth_engine::pipeline::Built;
 use berth_engine::rollouts::RolloutProgress;
+use berth_git::shared_refs::Refs;
+use berth_hub::inputs::current_state::GIVEN;
+use berth_hub::publish::{self, Processed};
 use berth_site::inputs::Links;
 
+/// The refs that a daemon keeps for itself, such as copies of the branches under review.
+const LOCAL: &str = "refs/berth-local/";
+
 /// Returns the digest of the inputs: this berth, the flags, all refs, and the names of the repository.
-pub(crate) fn digest(args: &PageArgs, opened: &StateRepo) -> Result<String, CommandError> {
+pub(crate) fn digest(options: &PageOptions, opened: &StateRepo) -> Result<String, CommandError> {
     let repo = &opened.repo;
     let branch = repo.head_branch()?;
     let detached = if branch.is_none() { repo.resolve("HEAD")? } else { None };
-    // A temporary repository has another path each time, and the page shows nothing of it.
-    let path = (!opened.is_temporary()).then(|| repo.shared_path());
+    // The page is named after the address, and a temporary repository has another path each time.
+    let path = (!opened.is_temporary() && options.address.is_none()).then(|| repo.shared_path());
     let remote = repo.remote_for(branch.as_deref())?;
     let address = remote.map(|remote| repo.remote_url(&remote)).transpose()?.flatten();
     let links = address.and_then(|address| Links::guess(&address));
     // The stamp is public: whoever reads it must not be able to try credentials on it.
-    let rendered = args.state.rendered.as_deref().map(without_credentials);
-    let flags = (args.history, args.causes, &args.at, &args.file_link, &args.commit_link, rendered);
+    let [rendered, place] =
+        [&options.rendered, &options.address].map(|place| place.as_deref().map(without_credentials));
+    let flags = (options.history, options.causes, &options.at, &options.links, rendered, place);
     let mut hash = Sha256::new();
     hash.update(format!("{} {flags:?} {path:?}\n", env!("CARGO_PKG_VERSION")));
     hash.update(format!("{branch:?} {detached:?} {links:?}\n"));
-    // The branch that is fetched only for a page does not move by itself.
-    for (name, commit) in repo.list_refs("refs/")?.iter().filter(|(name, _)| *name != SOURCE_OF_ADDRESS) {
+    let refs = Refs::default();
+    // On a branch, a page also survives a pass that published nothing: the ref of the source processed last then has
+    // another commit, but nothing new for a page.
+    let processed =
+        options.branch.is_some().then(|| publish::read_processed(repo, &refs)).transpose()?.flatten();
+    if let Some(Processed { source, branch, rendered, errors, held, rules, .. }) = &processed {
+        hash.update(format!("{source:?} {branch:?} {rendered:?} {errors} {held:?} {rules:?}\n"));
+    }
+    let is_known = |name: &str| processed.is_some() && name == refs.processed;
+    let is_local = |name: &str| name.starts_with(LOCAL) && !name.starts_with(GIVEN);
+    let is_other = |name: &str| {
+        // The branch that is fetched only for a page does not move by itself.
+        [SOURCE_OF_ADDRESS, &refs.leader].contains(&name)
+            || options.branch.as_deref() == Some(name)
+            || name.starts_with(&refs.preview)
+            || is_local(name)
+            || is_known(name)
+    };
+    for (name, commit) in repo.list_refs("refs/")?.iter().filter(|(name, _)| !is_other(name)) {
         hash.update(format!("{name} {commit}\n"));
     }
     Ok(hex(&hash.finalize()[..16]))

@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::site::{PageArgs, stamp};
+use super::site::{KnownHistory, PageArgs, stamp};
 use crate::flags::state::Located;
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Outcome};
@@ -76,14 +76,16 @@ struct Follower<'a> {
     /// The digest of what the page is made from.
     inputs: String,
     site: Site,
+    known: KnownHistory,
 }
 
 impl<'a> Follower<'a> {
     fn begin(args: &'a PageArgs, ui: &Ui) -> Result<Follower<'a>, CommandError> {
         let located = Located::open(&args.repo, &args.state, ui)?;
-        let inputs = stamp::digest(args, located.opened())?;
-        let site = args.site(&located, inputs.clone(), ui)?;
-        Ok(Follower { args, located, inputs, site })
+        let inputs = stamp::digest(&args.options(), located.opened())?;
+        let mut known = KnownHistory::default();
+        let site = args.site(&located, inputs.clone(), &mut known, ui)?;
+        Ok(Follower { args, located, inputs, site, known })
     }
 
     fn pause(&self) -> Duration {
@@ -93,11 +95,11 @@ impl<'a> Follower<'a> {
     /// Makes the page again if refs moved or the time is up. Returns true if it is another one.
     fn look(&mut self, ui: &Ui) -> Result<bool, CommandError> {
         self.located.look_again(&self.args.state)?;
-        let inputs = stamp::digest(self.args, self.located.opened())?;
+        let inputs = stamp::digest(&self.args.options(), self.located.opened())?;
         if self.site.head.stamp.holds(&inputs, ui.now().as_second()) && inputs == self.inputs {
             return Ok(false);
         }
-        let site = self.args.site(&self.located, inputs.clone(), ui)?;
+        let site = self.args.site(&self.located, inputs.clone(), &mut self.known, ui)?;
         (self.inputs, self.site) = (inputs, site);
         Ok(true)
     }

@@ -263,8 +263,8 @@ fn reviewed(repo: &Repo, settings: &Settings, (source, onto): (&str, CommitId)) 
     let mut newest = Vec::new();
     for prefix in rule.prefixes() {
         for (name, head) in heads(repo, settings, prefix)? {
-            let own = [source, &settings.refs.rendered];
-            let preview = rule.name(&name).filter(|_| !own.contains(&name.as_str()));
+            let own = [Some(source), Some(&settings.refs.rendered), settings.page.as_deref()];
+            let preview = rule.name(&name).filter(|_| !own.contains(&Some(name.as_str())));
             let preview =
                 preview.filter(|preview| is_valid_ref(&format!("{}{preview}", settings.refs.preview)));
             if let Some(preview) = preview.map(str::to_owned) {
