@@ -3,7 +3,7 @@
 //! Neighbouring publications are compared by the ids of their folders, so that the cost follows what each of them
 //! changed.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
@@ -78,6 +78,8 @@ pub struct Events<'r> {
     path: Option<String>,
     /// The last decisions that were read: most publications leave a decision as it is.
     decisions: RefCell<Vec<(ContentId, Rc<Decision>)>>,
+    /// The last state whose folder of the cluster was found: the state before is the one after of the next comparison.
+    folder: Cell<Option<(TreeId, TreeId)>>,
 }
 
 /// The number of decisions to remember.
@@ -92,8 +94,8 @@ impl<'r> Events<'r> {
             Subject::Cluster(_) => None,
         };
         let commits = repo.first_parents(newest);
-        let decisions = RefCell::default();
-        let mut events = Events { repo, subject, commits, after: None, path, decisions };
+        let (decisions, folder) = (RefCell::default(), Cell::default());
+        let mut events = Events { repo, subject, commits, after: None, path, decisions, folder };
         events.after = events.earlier()?;
         Ok(events)
     }
@@ -152,12 +154,12 @@ impl<'r> Events<'r> {
         wanted: Option<&str>,
         trees: [TreeId; 2],
     ) -> Result<SubjectChange, InputError> {
-        let place = format!("{}/{}", layout::CLUSTERS, path::encode(cluster));
-        let [before, after] = trees.map(|root| match self.repo.entry_at(root, &place)? {
-            Some(EntryKind::Folder(id)) => Ok::<_, InputError>(id),
-            _ => Ok(TreeId::EMPTY),
-        });
-        let (before, after) = (before?, after?);
+        let after = match self.folder.get().filter(|(root, _)| *root == trees[1]) {
+            Some((_, folder)) => folder,
+            None => self.folder_in(trees[1], cluster)?,
+        };
+        let before = self.folder_in(trees[0], cluster)?;
+        self.folder.set(Some((trees[0], before)));
         let mut change = SubjectChange::default();
         if before == after {
             return Ok(change);
@@ -169,6 +171,14 @@ impl<'r> Events<'r> {
         }
         change.copies.clusters = usize::from(!change.is_empty());
         Ok(change)
+    }
+
+    fn folder_in(&self, root: TreeId, cluster: &str) -> Result<TreeId, InputError> {
+        let place = format!("{}/{}", layout::CLUSTERS, path::encode(cluster));
+        match self.repo.entry_at(root, &place)? {
+            Some(EntryKind::Folder(id)) => Ok(id),
+            _ => Ok(TreeId::EMPTY),
+        }
     }
 
     /// Returns the changes of some files of all clusters.
