@@ -1,11 +1,12 @@
 //! `berth site`: the fleet as a page of files.
 //!
 //! - [`folder`]: the files and their folder. [`sources`]: past publications, clones, remotes. [`branch`]: the page on a
-//!   branch, by `berth run --site`.
+//!   branch, by `berth run --site`. [`schemas`]: the form of the data.
 
 #[cfg(unix)]
 mod branch;
 mod folder;
+mod schemas;
 mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +34,9 @@ impl Page {
         let text = std::fs::read_to_string(folder.join("data/head.js")).expect("a head");
         let data = text.strip_prefix("berth(\"head\",").and_then(|data| data.strip_suffix(")\n"));
         let head = serde_json::from_str(data.expect("a call")).expect("a head");
-        Page { folder: folder.to_owned(), head }
+        let page = Page { folder: folder.to_owned(), head };
+        schemas::check(&page);
+        page
     }
 
     fn block<T: DeserializeOwned>(&self, key: &str) -> T {

@@ -22,6 +22,11 @@ pub static SCHEMAS: LazyLock<BTreeMap<String, Json>> = LazyLock::new(|| {
     files.map(schema).collect()
 });
 
+/// Returns the reason why a schema refuses a value.
+pub fn refusal(schema: &Json, value: &Json, path: &str) -> Option<String> {
+    verdict::refusal(schema, value, path)
+}
+
 /// Insists that a result is what the schema of its kind says.
 #[track_caller]
 pub fn checked(ran: Ran) -> Ran {

@@ -34,7 +34,19 @@ fn check(keyword: &str, wanted: &Json, schema: &Json, value: &Json, path: &str) 
         }
         "items" => {
             let mut items = value.as_array().into_iter().flatten();
-            items.find_map(|item| refusal(wanted, item, &format!("{path}[]")))
+            let path = format!("{path}[]");
+            match wanted.as_array() {
+                // One schema for each place.
+                Some(places) => items.zip(places).find_map(|(item, place)| refusal(place, item, &path)),
+                None => items.find_map(|item| refusal(wanted, item, &path)),
+            }
+        }
+        "minItems" | "maxItems" => {
+            let most = wanted.as_u64().expect("a number") as usize;
+            refuse(value.as_array().is_some_and(|items| match keyword {
+                "minItems" => items.len() < most,
+                _ => items.len() > most,
+            }))
         }
         "properties" => value.as_object().into_iter().flatten().find_map(|(name, value)| {
             let other = schema.get("additionalProperties");
