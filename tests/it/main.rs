@@ -155,6 +155,8 @@ mod silence;
 #[cfg(unix)]
 mod site;
 #[cfg(unix)]
+mod site_for_everybody;
+#[cfg(unix)]
 mod site_in_browser;
 mod slips;
 mod snapshots;

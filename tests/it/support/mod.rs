@@ -35,6 +35,8 @@ pub mod member;
 pub mod ocm;
 pub mod owned;
 pub mod page;
+#[cfg(unix)]
+pub mod page_fleets;
 pub mod pod;
 pub mod ports;
 pub mod programs;
