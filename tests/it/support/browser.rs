@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::programs::{made, skipped};
 use super::wait::until;
+use berth_base::text::base64;
 
 /// The longest wait for an answer.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -126,6 +127,18 @@ impl Browser {
     #[track_caller]
     pub fn until(&mut self, expression: &str) {
         until(expression, || self.value(expression) == true);
+    }
+
+    /// Waits until the page has drawn what it shows.
+    pub fn settle(&mut self) {
+        self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))");
+    }
+
+    /// Takes a picture of the page, or of its visible part, as PNG.
+    pub fn picture(&mut self, is_whole: bool) -> Vec<u8> {
+        let answer =
+            self.call("Page.captureScreenshot", json!({"format": "png", "captureBeyondViewport": is_whole}));
+        base64::decode(answer["data"].as_str().expect("a picture")).expect("base64")
     }
 
     /// The messages of the console, and exceptions.
