@@ -158,6 +158,8 @@ mod site;
 mod site_for_everybody;
 #[cfg(unix)]
 mod site_in_browser;
+#[cfg(unix)]
+mod site_pictures;
 mod slips;
 mod snapshots;
 #[cfg(unix)]
