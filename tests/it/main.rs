@@ -159,6 +159,7 @@ mod site_for_everybody;
 #[cfg(unix)]
 mod site_in_browser;
 #[cfg(unix)]
+mod site_pictures;
 mod slips;
 mod snapshots;
 #[cfg(unix)]

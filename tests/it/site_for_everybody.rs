@@ -93,7 +93,7 @@ fn a_checker_of_accessibility_finds_nothing() {
     let rollouts = browser.value("head.rolling.map((rolling) => `#/r/${rolling.id}`)");
     views.extend(rollouts.as_array().into_iter().flatten().filter_map(Json::as_str).map(str::to_owned));
     let mut found = check(&mut browser, &axe, &busy, &views);
-    let small = demo(folder.path(), false);
+    let small = demo(folder.path());
     let views = ["#/", "#/pubs", "#/p/FederatedDeployment/shop/web"].map(str::to_owned);
     found.extend(check(&mut browser, &axe, &small, &views));
     assert!(found.is_empty(), "{}", found.join("\n"));
@@ -105,7 +105,7 @@ fn the_checker_sees_what_is_wrong() {
     let Some(axe) = checker() else { return };
     let Some(mut browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    browser.open(&demo(folder.path(), false));
+    browser.open(&demo(folder.path()));
     browser.value(&axe);
     browser.value("document.querySelector('main').append(document.createElement('button'))");
     let found = findings(&mut browser, "here");

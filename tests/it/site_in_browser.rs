@@ -175,6 +175,18 @@ fn a_missing_block_is_named_and_a_page_without_scripts_is_readable() {
 
 #[test]
 #[ignore = "needs Chromium"]
+fn ways_to_a_view_that_overlap_come_to_an_end() {
+    let Some(mut browser) = Browser::start() else { return };
+    let (_folder, out) = unhappy();
+    opened(&mut browser, &out);
+    browser.go("#/n/1");
+    let way = "dispatchEvent(new Event('hashchange'))";
+    browser.value(&format!("{way}; {way}; {way}"));
+    assert!(browser.text("document.querySelector('h1').textContent").starts_with("Number 1"));
+}
+
+#[test]
+#[ignore = "needs Chromium"]
 fn a_view_that_waits_for_its_data_does_not_replace_a_newer_one() {
     let Some(mut browser) = Browser::start() else { return };
     let (_folder, out) = unhappy();

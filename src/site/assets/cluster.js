@@ -45,6 +45,7 @@ function memberProblems({ problems, problemCount }) {
 
 function otherCopies(copies) {
   const rest = copies.filter((copy) => !needsWords(copy)), byNamespace = new Map();
+  if (!rest.length && copies.length) return null;
   for (const copy of rest) {
     const namespace = fleet.namespaces[fleet.namespaceOf[copy.placement]] || 'cluster-wide';
     if (!byNamespace.has(namespace)) byNamespace.set(namespace, []);

@@ -63,7 +63,7 @@ function rollingSection() {
 
 function publicationItem(publication) {
   const held = publication.held ? h('span', {}, ' · ', glyph(HELD, 12), ' held') : null;
-  return h('li', {}, link(toPublication(publication.sequence), h('span', {}, publication.title), h('span', { class: 'muted nw' }, ago(publication.published)), muted(`${publication.sequence} `, changedObjects(publication) || !publication.changes ? changeCounts(publication) : 'changed no object', held)));
+  return h('li', {}, link(toPublication(publication.sequence), h('span', {}, publication.title), h('span', { class: 'muted nw' }, ago(publication.published)), muted(`${publication.sequence} `, changedObjects(publication) || !publication.changes ? changeCounts(publication) : '· no object changed', held)));
 }
 
 function lastPublications() {

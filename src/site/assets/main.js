@@ -19,8 +19,8 @@ function address() {
   return { kind, rest: rest.join('/'), query: Object.fromEntries(new URLSearchParams(query ?? '')) };
 }
 
-/* The number of the newest way to a view. */
-let newest = 0;
+/* The numbers of the newest way to a view, and of the newest one that has ended. */
+let newest = 0, ended = 0;
 
 async function route({ moved }) {
   const own = (newest += 1);
@@ -30,8 +30,9 @@ async function route({ moved }) {
   byId('nav').replaceChildren(...VIEWS.map(([name, words, href]) => h('a', { href, 'aria-current': current === name ? 'page' : null }, words)));
   const pages = { p: () => placementPage(rest), c: () => clusterPage(rest), r: () => rolloutPage(rest), rollouts: rolloutsPage, n: () => publicationPage(Number(rest)), pubs: publicationsPage };
   try { await (Object.hasOwn(pages, kind) ? pages[kind] : () => fleetPage(query))(); } catch (fault) { show('Fault', h('div', { class: 'page' }, h('h1', {}, 'This view cannot be shown.'), h('p', {}, fault.message))); }
-  // A view that waited for its data must not replace a newer one.
-  if (own !== newest) { route({ moved: false }); return; }
+  ended = Math.max(ended, own);
+  // A view that waited for its data must not replace a newer one. A newer one that still waits replaces it by itself.
+  if (own !== newest) { if (ended === newest) route({ moved: false }); return; }
   if (moved) { scrollTo(0, 0); mainPart().focus({ preventScroll: true }); }
 }
 

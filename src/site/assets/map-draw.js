@@ -1,6 +1,8 @@
 // The drawing of the map on its canvas. Only what is in view is drawn; what costs much is drawn once for a layout.
 'use strict';
 
+/* On a phone, marks are this far below the top of a row, which has the name. */
+const BELOW_NAME = 17;
 /* The shades of ages: the newest publication, the five before, the twenty before, earlier. */
 const ageStep = (ago) => (ago < 1 ? 0 : ago < 6 ? 1 : ago < 21 ? 2 : 3);
 
@@ -63,7 +65,7 @@ Object.assign(FleetMap.prototype, {
   },
 
   drawRow(unit, columns, origin) {
-    const counts = this.counts(unit), y = origin.y + unit.y + (this.narrow ? 14 : 0), height = this.narrow ? unit.height - 22 : unit.height;
+    const counts = this.counts(unit), y = origin.y + unit.y + (this.narrow ? BELOW_NAME : 0), height = this.narrow ? unit.height - 22 : unit.height;
     for (const [column, index] of columns) {
       const state = this.worst(counts, index);
       if (state < 0) continue;
@@ -216,7 +218,7 @@ Object.assign(FleetMap.prototype, {
     if (!unit || !column || document.activeElement !== this.box) return;
     this.pen.strokeStyle = ink().focus;
     this.pen.lineWidth = 2;
-    this.pen.strokeRect(origin.x + column.x + .5, origin.y + unit.y + (this.narrow ? 14 : 0) + .5, column.width - 1, unit.height - (this.narrow ? 22 : 0) - 1);
+    this.pen.strokeRect(origin.x + column.x + .5, origin.y + unit.y + (this.narrow ? BELOW_NAME : 0) + .5, column.width - 1, unit.height - (this.narrow ? 22 : 0) - 1);
   },
 
   /* Everything in one small picture, scaled up; failing and held cells larger than the others. */

@@ -129,7 +129,7 @@ class FleetMap {
     if (this.isUpright) return 18;
     if (!open || this.cellWidth < 10) return 0;
     const lengths = this.columnGroups.filter((group) => this.isColumnOpen(group)).flatMap((group) => group.ids.slice(0, 300).map((cluster) => fleet.clusters[cluster].length));
-    return Math.min(124, 14 + 6.8 * Math.max(...lengths));
+    return Math.min(124, Math.ceil(14 + 6.8 * Math.max(...lengths)));
   }
 
   layoutRows() {

@@ -57,7 +57,7 @@ const timeLegend = () => h('p', { class: 'muted legend' }, stateWords(WAITS, 'as
 
 function timeAxis(begin, end, x, height) {
   const step = STEPS.find((entry) => (end - begin) / entry <= 9) ?? 30 * DAY, marks = [];
-  for (let time = Math.ceil(begin / step) * step; time < end; time += step) marks.push(svg('line', { class: 'ax', x1: x(time), x2: x(time), y1: 14, y2: height }), svg('text', { x: x(time), y: 8, 'text-anchor': 'middle' }, step >= DAY ? day(time) : clock(time)));
+  for (let time = Math.ceil(begin / step) * step; time < end; time += step) marks.push(svg('line', { class: 'ax', x1: x(time), x2: x(time), y1: 14, y2: height }), svg('text', { x: x(time), y: 10, 'text-anchor': 'middle' }, step >= DAY ? day(time) : clock(time)));
   return marks;
 }
 
@@ -76,7 +76,9 @@ function clusterLines(details, begin, end) {
   return chart(width, y, label, [timeAxis(begin, end, x, y), parts]);
 }
 
-function clusterLine({ cluster, assigned, judged, verdict }, y, { x, left, end }) {
+function clusterLine({ cluster, assigned: last, judged, verdict }, y, { x, left, end }) {
+  // A cluster that waits was assigned an earlier release.
+  const assigned = verdict === 'waits' ? null : last;
   const start = assigned ? x(assigned) : x(end), stop = judged ? x(judged) : x(end), isBad = verdict === 'failed';
   const name = svg('a', { href: toCluster(cluster) }, svg('text', { x: 10, y: y + 4, class: isBad ? 'halt-t' : null }, cluster.length > 20 ? `${cluster.slice(0, 19)}…` : cluster));
   const wait = svg('line', { class: 'wait', x1: left, x2: Math.max(left, start - 3), y1: y, y2: y });
@@ -100,7 +102,7 @@ function stageCurves(details, begin, end) {
     };
     const succeeded = clusters.filter((entry) => entry.verdict === 'succeeded').map((entry) => entry.judged);
     parts.push(svg('text', { class: 'lbl', x: 0, y: y + tall / 2 }, stage.name || 'all'), svg('text', { x: 0, y: y + tall / 2 + 15 }, number(stage.clusters)),
-      svg('path', { class: 'bprog', d: curve(clusters.map((entry) => entry.assigned)) }), svg('path', { class: 'bok', d: curve(succeeded) }),
+      svg('path', { class: 'bprog', d: curve(clusters.filter((entry) => entry.verdict !== 'waits').map((entry) => entry.assigned)) }), svg('path', { class: 'bok', d: curve(succeeded) }),
       svg('text', { x: x(end) + 8, y: y + tall / 2 }, `${number(stage.succeeded)} in order`), stage.failed ? svg('text', { class: 'halt-t', x: x(end) + 8, y: y + tall / 2 + 15 }, `${stage.failed} failed`) : null);
     y += tall + 16;
   });

@@ -10,6 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::programs::{made, skipped};
 use super::wait::until;
+use berth_base::text::base64;
 
 /// The longest wait for an answer.
 const ANSWER: Duration = Duration::from_secs(60);
@@ -36,8 +37,16 @@ impl Browser {
         };
         let profile = tempfile::tempdir().expect("a folder");
         let mut command = Command::new(folder.join("chromium"));
-        command.args(["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run"]);
+        command.args([
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+            "--hide-scrollbars",
+        ]);
         command.args(["--remote-debugging-port=0", "--disable-dev-shm-usage", "about:blank"]);
+        // A machine without a screen has no mouse either, and the page would speak of touching.
+        command.arg("--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4");
         command.arg(format!("--user-data-dir={}", profile.path().display()));
         let mut child =
             command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("Chromium starts");
@@ -58,7 +67,13 @@ impl Browser {
 
     /// Sets the width of the page.
     pub fn size(&mut self, width: u32) {
-        let metrics = json!({"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500});
+        self.area(width, 900);
+    }
+
+    /// Sets the width and the height of the page.
+    pub fn area(&mut self, width: u32, height: u32) {
+        let metrics =
+            json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500});
         self.call("Emulation.setDeviceMetricsOverride", metrics);
     }
 
@@ -131,6 +146,24 @@ impl Browser {
     #[track_caller]
     pub fn until(&mut self, expression: &str) {
         until(expression, || self.value(expression) == true);
+    }
+
+    /// Lets the pages that are opened from now on take this moment for now, in milliseconds.
+    pub fn at(&mut self, moment: i64) {
+        let source = format!("Date.now = () => {moment};");
+        self.call("Page.addScriptToEvaluateOnNewDocument", json!({ "source": source }));
+    }
+
+    /// Waits until the page has drawn what it shows.
+    pub fn settle(&mut self) {
+        self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))");
+    }
+
+    /// Takes a picture of the page, or of its visible part, as PNG.
+    pub fn picture(&mut self, is_whole: bool) -> Vec<u8> {
+        let answer =
+            self.call("Page.captureScreenshot", json!({"format": "png", "captureBeyondViewport": is_whole}));
+        base64::decode(answer["data"].as_str().expect("a picture")).expect("base64")
     }
 
     /// The messages of the console, and exceptions.

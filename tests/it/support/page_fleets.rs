@@ -1,11 +1,11 @@
 //! Fleets for pictures and checks of the page: one of 60 placements and 40 clusters in which something of each kind is wrong,
-//! and the small ones of the demo.
+//! a small one that is well, and that of the demo.
 
 use std::path::{Path, PathBuf};
 
 use super::removals::report;
 use super::silence::START;
-use super::{RENDERED, Repo, namespace, run, run_at};
+use super::{RENDERED, Repo, namespace, run, run_at, small_fleet};
 use berth_base::model::Timestamp;
 
 const CITIES: [(&str, &str); 10] = [
@@ -35,6 +35,9 @@ spec:
   workloads: [{kind: FederatedDeployment, name: web}, {kind: FederatedDeployment, name: api}]
   strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 6, minSuccessTime: 10m}}}
 ";
+
+const BAD_IMAGE: &str =
+    "0 of 3 replicas are ready: ErrImagePull, registry.example.com/shop/web:2.0.0 not found";
 
 /// A fleet and the moment at which its page is made.
 pub struct PageFleet {
@@ -81,6 +84,20 @@ impl PageFleet {
         fleet
     }
 
+    /// Three clusters, all well.
+    pub fn well() -> PageFleet {
+        let mut fleet = PageFleet { repo: small_fleet(), minute: 10 };
+        fleet.publish(0);
+        fleet.minute += 1;
+        ["a", "b", "c"].iter().for_each(|name| fleet.report(name, ""));
+        fleet
+    }
+
+    /// The moment of the page, in milliseconds.
+    pub fn milliseconds(&self) -> i64 {
+        self.now().as_millisecond()
+    }
+
     /// The release of `shop/web` fails in one cluster, that of `shop/api` goes on, and `billing/gate` would lose its clusters.
     fn go_wrong(&mut self) {
         self.edit("shop", "web", "2.0.0", "shop/web 2.0: the new basket");
@@ -89,10 +106,7 @@ impl PageFleet {
         let names = clusters();
         for (index, name) in names.iter().enumerate() {
             match index {
-                0 => {
-                    let words = "0 of 3 replicas are ready: ErrImagePull, registry.example.com/shop/web:2.0.0 not found";
-                    self.report(name, &problem("shop", "web", "unhealthy", words));
-                }
+                0 => self.report(name, &problem("shop", "web", "unhealthy", BAD_IMAGE)),
                 1 | 2 => self.report(name, ""),
                 _ => {}
             }
@@ -103,10 +117,11 @@ impl PageFleet {
         self.repo.commit("billing/gate to production alone");
         self.publish(5);
         self.minute += 10;
-        for name in names.iter().filter(|name| !name.starts_with("kochi") && *name != "gothenburg-1") {
+        for name in names.iter().filter(|name| !name.starts_with("kochi")) {
             let words = "spec.template.spec.containers[web].image was changed in the cluster";
             let more = match name.as_str() {
-                "osaka-1" => problem("edge", "proxy", "drifted", words),
+                "gothenburg-1" => problem("shop", "web", "unhealthy", BAD_IMAGE),
+                "osaka-1" => problem("edge", "web", "drifted", words),
                 "denver-2" => "  progressing: true\n".to_owned(),
                 _ => String::new(),
             };
@@ -115,9 +130,11 @@ impl PageFleet {
         self.minute += 1;
     }
 
+    /// Publishes as the fleet `harbour`, which gives the page its name.
     fn publish(&mut self, code: i32) {
         self.minute += 4;
-        self.repo.publish_at(self.now()).expect(code);
+        let args = ["run", "--once", "--repo", self.repo.arg(), "--fleet", "harbour"];
+        run_at(self.now(), &args).expect(code);
     }
 
     fn edit(&self, namespace: &str, app: &str, version: &str, subject: &str) {
@@ -135,7 +152,8 @@ impl PageFleet {
     /// The member of a cluster applied its folder, with what else it says of that.
     fn report(&self, cluster: &str, more: &str) {
         let tree = self.repo.git(&["rev-parse", &format!("{RENDERED}:clusters/{cluster}")]);
-        let applied = format!("applied:\n  sequence: 1\n  tree: {tree}\n  objects: 40\n{more}");
+        let number = self.repo.git(&["rev-list", "--count", RENDERED]);
+        let applied = format!("applied:\n  sequence: {number}\n  tree: {tree}\n  objects: 40\n{more}");
         let due = Timestamp::from_second(self.now().as_second() + 300).expect("a moment");
         report(&self.repo, cluster, self.minute, &format!("nextDue: \"{due}\"\n{applied}"));
     }
@@ -156,13 +174,12 @@ impl PageFleet {
     }
 }
 
-/// Writes the page of the demo's fleet, after the demo or, with `is_well`, before its accident.
-pub fn demo(folder: &Path, is_well: bool) -> PathBuf {
+/// Writes the page of the demo's fleet.
+pub fn demo(folder: &Path) -> PathBuf {
     let (dir, out) = (folder.join("demo"), folder.join("page"));
     let [dir, page] = [&dir, &out].map(|path| path.to_str().expect("text").to_owned());
     run(&["demo", &dir]).expect(0);
-    let at: &[&str] = if is_well { &["--at", "2"] } else { &[] };
-    run(&[&["site", "--repo", &format!("{dir}/fleet"), "--out", &page], at].concat()).expect(0);
+    run(&["site", "--repo", &format!("{dir}/fleet"), "--out", &page]).expect(0);
     out
 }
 
