@@ -173,9 +173,18 @@ impl RunArgs {
         self.publish.once(settings, self.attestor(settings, cancel)?, ui)
     }
 
-    /// Brings the page's branch to the page, if one is set.
-    fn page_once(&self, settings: &Settings, mirror: Option<&Mirror>, ui: &Ui) -> Outcome {
-        self.page.once(settings, &self.remote, mirror.map(Mirror::path), ui)
+    /// Brings what is kept beside the publications up to date: previews, the branch of the page, and a registry.
+    fn keep_others(
+        &self,
+        settings: &Settings,
+        mirror: Option<&mut Mirror>,
+        cancel: &Cancel,
+        ui: &Ui,
+    ) -> Outcome {
+        let copy = mirror.as_ref().map(|mirror| mirror.path().to_owned());
+        show_previews(settings, ui.now(), mirror, ui)?;
+        let exit = self.page.once(settings, &self.remote, copy.as_deref(), ui)?;
+        Ok(exit.worst(self.publish_once(settings, cancel, ui)?))
     }
 
     /// Returns the mirror of the remote, if one is set.
@@ -352,9 +361,12 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         Once::Idle { source, diagnostics } => {
             say(&source, &diagnostics, &Plan::default());
             ui.out("nothing to publish");
-            show_previews(&settings, now, mirror.as_mut(), ui)?;
-            let exit = exit_for(&diagnostics).worst(args.page_once(&settings, mirror.as_ref(), ui)?);
-            return Ok(exit.worst(args.publish_once(&settings, &cancel, ui)?));
+            return Ok(exit_for(&diagnostics).worst(args.keep_others(
+                &settings,
+                mirror.as_mut(),
+                &cancel,
+                ui,
+            )?));
         }
     };
     if let Some(events) = events {
@@ -364,21 +376,24 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
         notices.tell(PassEnd::Done(&passed));
     }
     say(&passed.source, &passed.diagnostics, &passed.plan);
+    let exit = show_outcome(&passed, &settings, ui).worst(write_to_hubs(args, &passed, ui));
+    Ok(exit.worst(args.keep_others(&settings, mirror.as_mut(), &cancel, ui)?))
+}
+
+/// Reports the publication and the held removals of a pass.
+fn show_outcome(passed: &PassResult, settings: &Settings, ui: &Ui) -> Exit {
     match passed.outcome {
         PassOutcome::Published { commit, seq } => {
             ui.out(&format!("published {} as number {seq} on {}", commit.short(), settings.refs.rendered));
         }
         PassOutcome::Unchanged => ui.out("nothing to publish"),
     }
-    let mut exit = exit_for(&passed.diagnostics);
-    if !passed.held.is_empty() {
-        ui.out(&held_text(&passed.held, ui));
-        exit = exit.worst(Exit::Held);
+    let exit = exit_for(&passed.diagnostics);
+    if passed.held.is_empty() {
+        return exit;
     }
-    exit = exit.worst(write_to_hubs(args, &passed, ui));
-    show_previews(&settings, now, mirror.as_mut(), ui)?;
-    exit = exit.worst(args.page_once(&settings, mirror.as_ref(), ui)?);
-    Ok(exit.worst(args.publish_once(&settings, &cancel, ui)?))
+    ui.out(&held_text(&passed.held, ui));
+    exit.worst(Exit::Held)
 }
 
 /// Writes the state to the hub clusters. A fault is printed, and is the exit code.
