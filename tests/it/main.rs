@@ -64,6 +64,7 @@ mod forged;
 #[cfg(unix)]
 mod forges;
 mod from_cluster;
+mod front_door;
 mod fuzzing;
 mod gate;
 mod generated;

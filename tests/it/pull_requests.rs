@@ -1,4 +1,4 @@
-//! Ten pull requests on a real Gitea, each reviewed by the steps of deploy/ci/gitea.yml: opened, updated, forced,
+//! Ten pull requests on a real Gitea, each reviewed by the action of deploy/ci/gitea.yml: opened, updated, forced,
 //! from a fork, hostile, merged. With `--nocapture` each one's comment is printed as it ended.
 
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use crate::support::gitea::{Gitea, User};
-use crate::support::workflow::Workflow;
+use crate::support::workflow::{self, Action, Workflow};
 use crate::support::{Ran, Repo, cluster, config_map, namespace};
 
 const EVERYWHERE: &str = "{clusterSelector: {}}";
@@ -50,8 +50,7 @@ impl Bed {
         let token = gitea.token(&owner.name, &["write:issue", "write:repository", "read:user"]);
         let reading = gitea.token(&stranger.name, &["read:issue", "read:repository", "read:user"]);
         let programs = tempfile::tempdir().expect("a folder");
-        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_berth"), programs.path().join("berth"))
-            .expect("a link");
+        workflow::toolchain(programs.path());
         let bed =
             Bed { gitea, owner, stranger, repository, fork: String::new(), repo, token, reading, programs };
         bed.publish();
@@ -111,14 +110,13 @@ impl Bed {
         let variables = [&variables[..], named].concat();
         let values = [
             ("github.token", token.to_owned()),
-            ("secrets.BERTH_FORGE_TOKEN", token.to_owned()),
+            ("inputs.token", token.to_owned()),
+            ("inputs.arguments", String::new()),
             ("github.event.pull_request.number", number.to_string()),
         ];
-        let workflow = Workflow::read("gitea.yml");
-        workflow
-            .run("Fetch the base, the head and the published state", folder.path(), &variables, &values)
-            .expect(0);
-        workflow.run("Review", folder.path(), &variables, &values)
+        let inputs = Workflow::read("gitea.yml").inputs().clone();
+        assert_eq!(inputs.get("token").map(String::as_str), Some("${{ secrets.BERTH_FORGE_TOKEN }}"));
+        Action::read().run(folder.path(), &variables, &values)
     }
 
     fn comments(&self, number: u64) -> Vec<String> {

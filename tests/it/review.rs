@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Value as Json, json};
 
 use crate::recorder::{Answer, Recorder};
-use crate::support::workflow::{self, Workflow};
+use crate::support::workflow::{self, Action, Workflow};
 use crate::support::{Ran, Repo, berth, cluster, config_map, hermetic, namespace, run};
 
 const POLICY: &str = "apiVersion: berth.dev/v1alpha1
@@ -438,9 +438,7 @@ fn at_forge(proposal: &Proposal, head: &str) -> (String, String) {
     proposal.repo.git(&["-C", arg, "update-ref", head, &proposal.repo.id("edit")]);
     proposal.repo.git(&["-C", arg, "update-ref", "-d", "refs/heads/edit"]);
     std::fs::create_dir(proposal.file("bin")).expect("a folder");
-    std::fs::hard_link(env!("CARGO_BIN_EXE_berth"), proposal.file("bin/berth"))
-        .or_else(|_| std::fs::copy(env!("CARGO_BIN_EXE_berth"), proposal.file("bin/berth")).map(drop))
-        .expect("the program");
+    workflow::toolchain(&proposal.file("bin"));
     let path = format!("{}:{}", proposal.file("bin").display(), std::env::var("PATH").expect("a path"));
     (format!("file://{}", proposal.folder.path().display()), path)
 }
@@ -468,18 +466,19 @@ fn the_workflows_of_github_fetch_all_that_a_review_needs() {
             ("GITHUB_API_URL", forge.url()),
             ("GITHUB_REPOSITORY", "acme/fleet"),
         ];
-        let values =
-            [("github.token", "s3cret".to_owned()), ("github.event.pull_request.number", "7".to_owned())];
         let workflow = Workflow::read(name);
         let given: Vec<String> =
             workflow.permissions.iter().map(|(name, right)| format!("{name}: {right}")).collect();
         assert_eq!(given, rights);
+        let values = [
+            ("github.token", "s3cret".to_owned()),
+            ("inputs.token", "s3cret".to_owned()),
+            ("inputs.arguments", workflow.inputs().get("arguments").cloned().unwrap_or_default()),
+            ("github.event.pull_request.number", "7".to_owned()),
+        ];
         let jobs = proposal.file("job");
         std::fs::create_dir(&jobs).expect("a folder");
-        let fetch = "Fetch the base, the head and the published state";
-        let ran = workflow.run(fetch, &jobs, &variables, &values).expect(0);
-        assert_eq!(format!("{}{}", ran.out, ran.err), "");
-        let ran = workflow.run("Review", &jobs, &variables, &values).expect(0);
+        let ran = Action::read().run(&jobs, &variables, &values).expect(0);
         assert!(ran.out.contains("3 objects changed"), "{}", ran.out);
         assert_eq!((comments(&kept).len(), statuses(&forge).len()), (n_comments, n_comments));
         assert!(read(&summary).contains("3 objects changed"));
@@ -493,9 +492,17 @@ fn the_job_of_gitlab_fetches_all_that_a_review_needs() {
     });
     let (server, path) = at_forge(&proposal, "refs/merge-requests/7/head");
     let (forge, kept) = forge();
-    let file: Json = serde_yaml::from_str(&read(&workflow::path("gitlab-ci.yml"))).expect("YAML");
-    let lines = file["berth"]["script"].as_array().expect("a list").iter();
-    let script: Vec<&str> = lines.map(|line| line.as_str().expect("text")).collect();
+    let sources = Repo::with(&[("Cargo.toml", "[workspace]\n")]);
+    let text = read(&workflow::path("gitlab-ci.yml"))
+        .replace("$[[ inputs.sources ]]", &format!("file://{}", sources.path().display()))
+        .replace("$[[ inputs.commit ]]", &sources.id("main"));
+    let (_, text) = text.split_once("\n---\n").expect("a head");
+    let job = &serde_yaml::from_str::<Json>(text).expect("YAML")["berth"];
+    let lines =
+        ["before_script", "script"].map(|name| job[name].as_array().expect("a list").clone()).concat();
+    let lines = lines.iter().map(|line| line.as_str().expect("text"));
+    let script: Vec<&str> = lines.filter(|line| !line.starts_with("apt-get ")).collect();
+    let variable = |name: &str| job["variables"][name].as_str().expect("text").to_owned();
     let jobs = proposal.file("job");
     std::fs::create_dir(&jobs).expect("a folder");
     let mut command = hermetic("bash");
@@ -513,6 +520,8 @@ fn the_job_of_gitlab_fetches_all_that_a_review_needs() {
         .env("CI_MERGE_REQUEST_IID", "7")
         .env("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main")
         .env("CI_COMMIT_SHA", proposal.repo.id("edit"))
+        .env("BERTH_SOURCES", variable("BERTH_SOURCES"))
+        .env("BERTH_COMMIT", variable("BERTH_COMMIT"))
         .env("BERTH_FORGE_TOKEN", "s3cret");
     Ran::of(&mut command).expect(0);
     assert_eq!(comments(&kept).len(), 1);
