@@ -14,6 +14,7 @@ pub(crate) const ASSETS: &[(&str, &str)] = &[
     ("page/cluster.js", include_str!("assets/cluster.js")),
     ("page/rollout.js", include_str!("assets/rollout.js")),
     ("page/publication.js", include_str!("assets/publication.js")),
+    ("page/change.js", include_str!("assets/change.js")),
     ("page/search.js", include_str!("assets/search.js")),
     ("page/main.js", include_str!("assets/main.js")),
 ];

@@ -23,7 +23,10 @@ pub(crate) fn first_page(head: &Head) -> String {
         };
         match name {
             "fleet" => page.push_str(&escaped(&head.fleet)),
-            "title" => page.push_str(&escaped(&head.title)),
+            "title" => {
+                let title = head.change.as_ref().map_or(&head.title, |change| &change.title);
+                page.push_str(&escaped(title));
+            }
             "first" => page.push_str(&first_view(head)),
             _ => {}
         }
@@ -79,7 +82,13 @@ fn first_view(head: &Head) -> String {
     let items: String = head.attention.iter().take(MOST_ITEMS).map(item).collect();
     let list = if items.is_empty() { items } else { format!("<ol class=\"items\">{items}</ol>") };
     let (sentence, summary) = (escaped(&head.sentence), escaped(&summary(head)));
-    format!("<h1>{sentence}</h1><p class=\"sub\">{summary}</p>{list}")
+    let change = head.change.as_ref().map(|change| {
+        let (title, words) = (escaped(&change.title), escaped(&change.words));
+        format!("<h1>{title}</h1><p class=\"sub\">{words}</p><h2>The fleet as it is</h2>")
+    });
+    let level = if change.is_some() { "h3" } else { "h1" };
+    let fleet = format!("<{level}>{sentence}</{level}><p class=\"sub\">{summary}</p>{list}");
+    change.unwrap_or_default() + &fleet
 }
 
 fn summary(head: &Head) -> String {

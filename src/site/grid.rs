@@ -36,6 +36,8 @@ pub(crate) struct PlacedCell<'s> {
     pub column: usize,
     pub pick: &'s Pick,
     pub cell: Cell,
+    /// The number of the publication since which it is as it is. 0 if that is not known.
+    pub since: u64,
 }
 
 impl<'s> Grid<'s> {
@@ -52,7 +54,39 @@ impl<'s> Grid<'s> {
             rows.push(Row { decision, id, kind, cells });
         }
         let index = rows.iter().enumerate().map(|(index, row)| (&row.decision.key, index)).collect();
-        Grid { columns, rows, index }
+        let mut grid = Grid { columns, rows, index };
+        grid.set_since(inputs);
+        grid
+    }
+
+    /// Finds the publication that changed each copy last.
+    fn set_since(&mut self, inputs: &SiteInputs<'_>) {
+        let oldest = inputs.history.last();
+        for publication in inputs.history {
+            // The first publication of all changed everything that no later one did.
+            if publication.sequence <= 1
+                && oldest.is_some_and(|oldest| oldest.sequence == publication.sequence)
+            {
+                let first = publication.sequence;
+                let all = self.rows.iter_mut().filter(|row| !row.decision.objects.is_empty());
+                all.flat_map(|row| &mut row.cells)
+                    .filter(|placed| placed.since == 0)
+                    .for_each(|placed| placed.since = first);
+                break;
+            }
+            for (key, clusters) in &publication.touched {
+                let Some(row) = self.index.get(key) else { continue };
+                for cluster in clusters {
+                    let Some(column) = self.columns.of_cluster(cluster) else { continue };
+                    let cells = &mut self.rows[*row].cells;
+                    if let Ok(place) = cells.binary_search_by_key(&column, |placed| placed.column)
+                        && cells[place].since == 0
+                    {
+                        cells[place].since = publication.sequence;
+                    }
+                }
+            }
+        }
     }
 
     /// Returns the position of a placement.
@@ -113,7 +147,7 @@ fn cells<'s>(
     let cell = |(index, pick): (usize, &'s Pick)| {
         let column = columns.of_cluster(&pick.cluster)?;
         let known = known(inputs, (decision, &pick.cluster), (copies.get(index), steps.get(index)), held);
-        Some(PlacedCell { column, pick, cell: Cell::of(pick, &known) })
+        Some(PlacedCell { column, pick, cell: Cell::of(pick, &known), since: 0 })
     };
     let mut cells: Vec<PlacedCell<'s>> = decision.picks.iter().enumerate().filter_map(cell).collect();
     cells.sort_by_key(|placed| placed.column);

@@ -9,7 +9,9 @@ use berth_engine::report::ClusterLine;
 use crate::attention;
 use crate::cell::{CellState, shortened};
 use crate::document;
-use crate::form::{Blocks, FORMAT, Head, LinkForm, Names, NamespaceCounts, Numbers, ShownForm, runs};
+use crate::form::{
+    Blocks, ChangeTitle, FORMAT, Head, LinkForm, Names, NamespaceCounts, Numbers, ShownForm, runs,
+};
 use crate::grid::{Grid, Row};
 use crate::inputs::{Members, SiteInputs};
 use crate::publications;
@@ -36,6 +38,9 @@ pub(crate) fn head(inputs: &SiteInputs<'_>, grid: &Grid<'_>, blocks: Blocks) -> 
             subject: shortened(shown.subject),
             published: shown.published.as_second(),
         },
+        change: inputs
+            .change
+            .map(|change| ChangeTitle { title: shortened(&change.title), words: shortened(&change.words) }),
         links: inputs
             .links
             .as_ref()

@@ -1,10 +1,12 @@
 //! The values that a page is made from. Whoever reads them decides where they come from: a repository or a daemon.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use berth_base::model::{ClusterStatus, Digest, Fleet, Key, Map, Shared, Timestamp};
 use berth_engine::causes::How;
 use berth_engine::consequences::folded::FoldedPlan;
+use berth_engine::plan::Counts;
 use berth_engine::report::{ClusterLine, FleetSummary};
 use berth_engine::rollouts::RolloutProgress;
 use berth_engine::state::State;
@@ -32,6 +34,8 @@ pub struct SiteInputs<'s> {
     pub source: SourceProgress,
     /// The newest first.
     pub history: &'s [Publication],
+    /// A change that is not published yet, for the page of a pull request.
+    pub change: Option<&'s PlannedChange>,
     pub links: Option<Links>,
     pub stamp: Stamp,
 }
@@ -91,8 +95,8 @@ pub struct Publication {
     pub message: String,
     /// `None` if the publication before it is not known, as in a shallow clone.
     pub changes: Option<ChangeCounts>,
-    /// The placements that it changed, as far as they are known.
-    pub touched: Vec<Key>,
+    /// The placements that it changed, each with the clusters whose copies it changed.
+    pub touched: BTreeMap<Key, BTreeSet<Arc<str>>>,
     pub held: Vec<Held>,
     /// The trailers of used approvals.
     pub approvals: Vec<String>,
@@ -100,6 +104,37 @@ pub struct Publication {
     pub rollback: Option<String>,
     /// Causes and consequences. `None` for older publications, and where the source is not known.
     pub explained: Option<FoldedPlan>,
+}
+
+/// A change that is not published: its first step, and the end that the steps lead to.
+#[derive(Clone, Debug, Default)]
+pub struct PlannedChange {
+    /// The title of the plan: problems, held workloads, and the effect.
+    pub title: String,
+    /// The base and the change.
+    pub words: String,
+    /// The commit whose files the causes name.
+    pub source: String,
+    pub now: ChangeSide,
+    /// The counts leave held changes out, the plan has them.
+    pub end: ChangeSide,
+    pub held: Vec<Held>,
+    pub remarks: Vec<Remark>,
+}
+
+/// The changes until a step.
+#[derive(Clone, Debug, Default)]
+pub struct ChangeSide {
+    pub counts: ChangeCounts,
+    pub plan: FoldedPlan,
+}
+
+/// What a plan says beside causes and consequences: problems, rollouts, deadlines. A heading with lines, each with its
+/// mark.
+#[derive(Clone, Debug, Default)]
+pub struct Remark {
+    pub heading: String,
+    pub lines: Vec<(char, String)>,
 }
 
 /// Counts of changed files of clusters, and of the clusters that have them.
@@ -118,6 +153,13 @@ pub struct Links {
     pub commit: String,
 }
 
+impl From<Counts> for ChangeCounts {
+    fn from(counts: Counts) -> ChangeCounts {
+        let Counts { removed, changed, added, clusters } = counts;
+        ChangeCounts { removed, changed, added, clusters }
+    }
+}
+
 impl SiteInputs<'_> {
     /// Returns the rollout of a workload, if it goes in steps.
     pub(crate) fn rollout(&self, key: &Key) -> Option<&RolloutProgress> {
@@ -129,7 +171,7 @@ impl SiteInputs<'_> {
     pub(crate) fn last_changes(&self) -> BTreeMap<&Key, &Publication> {
         let mut last = BTreeMap::new();
         for publication in self.history.iter().rev() {
-            last.extend(publication.touched.iter().map(|key| (key, publication)));
+            last.extend(publication.touched.keys().map(|key| (key, publication)));
         }
         last
     }

@@ -8,8 +8,8 @@
 //!   clusters, and the labels that group them.
 //! - [`reasons`]: why placements pick clusters, explained once for each class of equal clusters.
 //! - [`attention`]: what differs from the source, one item for each cause.
-//! - [`head`], [`placements`], [`clusters`], [`rollouts`], [`publications`]: inputs → their forms.
-//! - [`text_map`]: the map as text, for a terminal.
+//! - [`head`], [`placements`], [`clusters`], [`rollouts`], [`publications`], [`change`]: inputs → their forms.
+//! - [`text_map`]: the map as text, for a terminal. [`text_rollout`]: a rollout over time as text.
 //! - [`block`]: a form ↔ a file named by its content. [`document`]: the first page, readable without scripts.
 //! - [`assets`]: the page's own scripts and styles. [`live`]: the page of a server, which follows the fleet.
 
@@ -17,6 +17,7 @@ mod assets;
 mod attention;
 mod block;
 mod cell;
+mod change;
 mod clusters;
 mod columns;
 mod document;
@@ -33,6 +34,7 @@ mod site;
 #[cfg(test)]
 mod tests;
 mod text_map;
+mod text_rollout;
 
 pub use block::{Block, BlockFault, fnv1a};
 pub use cell::CellState;
@@ -40,3 +42,4 @@ pub use form::FORMAT;
 pub use inputs::SiteInputs;
 pub use site::{Changes, Site, SiteFile};
 pub use text_map::{MapRoom, MapRow, TextMap};
+pub use text_rollout::{StageLines, TextRollout, TimeLine, TimeMark};

@@ -10,7 +10,7 @@ use berth_engine::rollouts::RolloutProgress;
 use serde_json::Value as Json;
 
 use crate::cell::{Cell, CellState, shortened};
-use crate::form::{ChangeLine, Exception, OverrideForm, Place, PlacementDetails, RolloutBrief, place};
+use crate::form::{ChangeLine, Exception, OverrideForm, Place, PlacementDetails, RolloutBrief, place, runs};
 use crate::grid::{Grid, PlacedCell, Row};
 use crate::inputs::{Publication, SiteInputs};
 use crate::publications::title;
@@ -64,6 +64,7 @@ fn of_row(
         overrides: workload.map(|workload| overrides(workload)).unwrap_or_default(),
         rollout: inputs.rollout(key).map(brief),
         exceptions: exceptions(row, inputs),
+        since: runs(row.cells.iter().map(|placed| u32::try_from(placed.since).unwrap_or_default())),
         condition: condition
             .map(|condition| shortened(&format!("{}: {}", condition.reason, condition.message))),
         history: history.iter().take(MOST_CHANGES).map(|publication| change_line(publication, key)).collect(),
@@ -88,7 +89,7 @@ fn brief(rollout: &RolloutProgress) -> RolloutBrief {
 fn exceptions(row: &Row<'_>, inputs: &SiteInputs<'_>) -> Vec<Exception> {
     let releases = inputs.state.releases.get(&row.decision.key);
     let mut alike: BTreeMap<(&Cell, Option<u64>), Vec<u32>> = BTreeMap::new();
-    for PlacedCell { column, pick, cell } in &row.cells {
+    for PlacedCell { column, pick, cell, .. } in &row.cells {
         if cell.state > CellState::InSync {
             let release = releases.and_then(|releases| releases.of_pick(pick));
             extend_runs(alike.entry((cell, release)).or_default(), *column as u32);
@@ -118,7 +119,7 @@ fn extend_runs(runs: &mut Vec<u32>, position: u32) {
 fn histories<'p>(inputs: &'p SiteInputs<'_>) -> BTreeMap<&'p Key, Vec<&'p Publication>> {
     let mut found: BTreeMap<&Key, Vec<&Publication>> = BTreeMap::new();
     for publication in inputs.history {
-        for key in &publication.touched {
+        for key in publication.touched.keys() {
             found.entry(key).or_default().push(publication);
         }
     }

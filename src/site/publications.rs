@@ -14,7 +14,7 @@ use crate::form::{
     PublicationDetails, PublicationLine, SectionForm, place,
 };
 use crate::grid::Grid;
-use crate::inputs::{ChangeCounts, Publication, SiteInputs, words_of};
+use crate::inputs::{ChangeCounts, Held, Publication, SiteInputs, words_of};
 
 /// The number of names in a move of replicas, of reasons, and of objects of a consequence.
 const MOST_REPLICAS: usize = 6;
@@ -54,10 +54,6 @@ pub(crate) fn details(inputs: &SiteInputs<'_>, grid: &Grid<'_>) -> BTreeMap<u64,
 }
 
 fn of_publication(publication: &Publication, grid: &Grid<'_>) -> PublicationDetails {
-    let held = publication.held.iter().map(|held| HeldForm {
-        placement: grid.id(&held.key),
-        approval: format!("{ALLOW_DELETE}: {}", held.digest),
-    });
     let explained = publication.explained.as_ref();
     PublicationDetails {
         sequence: publication.sequence,
@@ -69,7 +65,7 @@ fn of_publication(publication: &Publication, grid: &Grid<'_>) -> PublicationDeta
         title: title(publication),
         message: cut(&publication.message, LONGEST_MESSAGE),
         changes: publication.changes.map(changes),
-        held: held.collect(),
+        held: publication.held.iter().map(|one| held(one, grid)).collect(),
         approvals: publication.approvals.iter().map(|line| shortened(line)).collect(),
         rollback: publication.rollback.clone(),
         sections: explained.map(|plan| sections(plan, grid)),
@@ -77,7 +73,11 @@ fn of_publication(publication: &Publication, grid: &Grid<'_>) -> PublicationDeta
     }
 }
 
-fn changes(counts: ChangeCounts) -> ChangesForm {
+pub(crate) fn held(held: &Held, grid: &Grid<'_>) -> HeldForm {
+    HeldForm { placement: grid.id(&held.key), approval: format!("{ALLOW_DELETE}: {}", held.digest) }
+}
+
+pub(crate) fn changes(counts: ChangeCounts) -> ChangesForm {
     let ChangeCounts { removed, changed, added, clusters } = counts;
     ChangesForm { removed, changed, added, clusters }
 }
@@ -92,11 +92,11 @@ fn sections(plan: &FoldedPlan, grid: &Grid<'_>) -> Vec<SectionForm> {
     plan.sections.iter().map(form).collect()
 }
 
-fn cause(cause: &FoldedCause) -> CauseForm {
+pub(crate) fn cause(cause: &FoldedCause) -> CauseForm {
     CauseForm { words: shortened(&cause.words), at: cause.places.first().map(place), changes: cause.changes }
 }
 
-fn consequence(change: &Consequence, grid: &Grid<'_>) -> ConsequenceForm {
+pub(crate) fn consequence(change: &Consequence, grid: &Grid<'_>) -> ConsequenceForm {
     let places = change.places.iter().map(|(keys, clusters)| PlacesForm {
         placements: keys.iter().take(MOST_NAMES).map(|key| grid.id(key)).collect(),
         clusters: clusters.iter().take(MOST_NAMES).cloned().collect(),
@@ -133,7 +133,7 @@ fn object(detail: &ObjectDetail) -> ObjectForm {
     ObjectForm { change: detail.change.word().to_owned(), name, fields: fields.map(field).collect() }
 }
 
-fn replicas(moved: &ReplicaMove) -> String {
+pub(crate) fn replicas(moved: &ReplicaMove) -> String {
     let number = |number: &Option<i64>| number.map_or_else(|| "none".to_owned(), |number| number.to_string());
     let clusters = moved
         .clusters

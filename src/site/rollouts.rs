@@ -72,10 +72,6 @@ fn of_rollout(inputs: &SiteInputs<'_>, grid: &Grid<'_>, rollout: &RolloutProgres
         fleet.and_then(|fleet| fleet.workloads.get(&rollout.key)).map(|workload| place(&workload.origin));
     let decision = inputs.state.decisions.get(&rollout.key);
     let file = || (decision.map(|decision| decision.source.clone()).unwrap_or_default(), 0);
-    let stage_of = stages_of(rollout);
-    let cluster = |cluster: &RolloutClusterProgress| {
-        of_cluster(rollout, cluster, stage_of.get(cluster.cluster.as_str()))
-    };
     RolloutDetails {
         placement: grid.id(&rollout.key),
         name: rollout.key.full_name(),
@@ -89,9 +85,18 @@ fn of_rollout(inputs: &SiteInputs<'_>, grid: &Grid<'_>, rollout: &RolloutProgres
         next: rollout.next.map(Timestamp::as_second),
         at: at.unwrap_or_else(file),
         stages: stages(rollout),
-        clusters: rollout.clusters.iter().map(cluster).collect(),
+        clusters: clusters(rollout),
         events: events(inputs, rollout),
     }
+}
+
+/// Returns the clusters of a rollout, each with the moments that are known.
+pub(crate) fn clusters(rollout: &RolloutProgress) -> Vec<RolloutClusterForm> {
+    let stage_of = stages_of(rollout);
+    let cluster = |cluster: &RolloutClusterProgress| {
+        of_cluster(rollout, cluster, stage_of.get(cluster.cluster.as_str()))
+    };
+    rollout.clusters.iter().map(cluster).collect()
 }
 
 /// Returns the stage of each cluster, and its progress there.
@@ -193,7 +198,7 @@ fn task(task: &StageTask) -> String {
 fn events(inputs: &SiteInputs<'_>, rollout: &RolloutProgress) -> Vec<(u64, i64, String)> {
     let begun = rollout.begun.map_or(0, Timestamp::as_second);
     let is_of = |publication: &&Publication| {
-        publication.published.as_second() >= begun && publication.touched.contains(&rollout.key)
+        publication.published.as_second() >= begun && publication.touched.contains_key(&rollout.key)
     };
     let event = |publication: &Publication| {
         (publication.sequence, publication.published.as_second(), title(publication))

@@ -9,7 +9,7 @@ use crate::block::{Block, BlockFault, fnv1a, hash_of, json, path_of};
 use crate::form::{Blocks, FORMAT, Head};
 use crate::grid::{Grid, Row};
 use crate::inputs::SiteInputs;
-use crate::{clusters, document, head, placements, publications, reasons, rollouts};
+use crate::{change, clusters, document, head, placements, publications, reasons, rollouts};
 
 /// The number of placements in a block of the map, and of publications in a block.
 const ROWS_IN_A_BLOCK: usize = 256;
@@ -20,6 +20,10 @@ const MOST_IN_A_BLOCK: usize = 64;
 
 /// The folder of the blocks.
 const DATA: &str = "data/";
+
+/// The blocks that a page has once.
+const NAMES: &str = "names";
+const CHANGE: &str = "change";
 
 /// The text around the data of the head.
 const HEAD_CALL: (&str, &str) = ("berth(\"head\",", ")\n");
@@ -66,7 +70,7 @@ impl Site {
             rows: ROWS_IN_A_BLOCK,
         };
         let explanations = reasons::explain(inputs, &grid.columns, &grid.rows);
-        let mut blocks = vec![Block::of("names", &head::names(inputs, &grid))];
+        let mut blocks = vec![Block::of(NAMES, &head::names(inputs, &grid))];
         let parts = grid.rows.chunks(ROWS_IN_A_BLOCK).enumerate();
         blocks.extend(parts.map(|(index, rows)| Block::of_bytes(format!("map-{index}"), &map(rows))));
         let details = placements::details(inputs, &grid, explanations);
@@ -75,6 +79,7 @@ impl Site {
         let details = rollouts::details(inputs, &grid);
         blocks.extend(details.iter().map(|(id, details)| Block::of(format!("r-{id}"), details)));
         blocks.extend(by_number(publications::details(inputs, &grid)));
+        blocks.extend(inputs.change.map(|planned| Block::of(CHANGE, &change::details(planned, &grid))));
         let mut head = head::head(inputs, &grid, counts);
         head.files = blocks.iter().map(|block| (block.key.clone(), block.hash.clone())).collect();
         let files = files(&head, &blocks);
@@ -157,7 +162,7 @@ fn is_block(path: &str) -> bool {
     let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
     name.and_then(|name| name.rsplit_once('.')).is_some_and(|(key, hash)| {
         let index = key.split_once('-');
-        let is_key = key == "names"
+        let is_key = [NAMES, CHANGE].contains(&key)
             || index.is_some_and(|(kind, index)| match kind {
                 "map" | "p" | "c" | "n" => {
                     !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit())

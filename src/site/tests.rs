@@ -104,6 +104,7 @@ impl World {
             rollouts: &[],
             held: &[],
             source: SourceProgress::default(),
+            change: None,
             history: &history,
             links: None,
             stamp: Stamp::default(),

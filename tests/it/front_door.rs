@@ -142,7 +142,7 @@ fn files_for_ci_pin_what_they_run_and_make_nothing_up() {
         }
     }
     let uses: Vec<String> = Action::read().uses().map(str::to_owned).collect();
-    assert_eq!(uses.len(), 2);
+    assert_eq!(uses.len(), 3);
     for one in uses {
         let (_, commit) = one.split_once('@').expect("a commit");
         assert!(commit.len() == 40 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{one}");

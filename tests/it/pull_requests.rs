@@ -112,6 +112,7 @@ impl Bed {
             ("github.token", token.to_owned()),
             ("inputs.token", token.to_owned()),
             ("inputs.arguments", String::new()),
+            ("inputs.page", "false".to_owned()),
             ("github.event.pull_request.number", number.to_string()),
         ];
         let inputs = Workflow::read("gitea.yml").inputs().clone();

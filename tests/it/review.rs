@@ -86,6 +86,8 @@ impl Proposal {
             .env("GITHUB_API_URL", forge.url())
             .env("GITHUB_REPOSITORY", "acme/fleet")
             .env("GITHUB_STEP_SUMMARY", self.file("summary.md"))
+            .env("GITHUB_SERVER_URL", "https://github.com")
+            .env("GITHUB_RUN_ID", "42")
             .env("GITHUB_TOKEN", token);
         Ran::of(command.arg("review").args(args))
     }
@@ -226,6 +228,28 @@ fn a_preview_is_linked_where_the_daemon_makes_them() {
     assert!(comments(&kept)[0].contains(link), "{}", comments(&kept)[0]);
     proposal.on_github(&forge, "s3cret", &[]).expect(0);
     assert!(!comments(&kept)[0].contains("Preview"), "{}", comments(&kept)[0]);
+}
+
+#[test]
+fn the_page_of_the_change_is_linked_where_the_run_keeps_it() {
+    let proposal = Proposal::new(&[], |repo| {
+        repo.write("apps/web.yaml", config_map("web", "two", EVERYWHERE));
+    });
+    let (forge, kept) = forge();
+    let page = proposal.file("page");
+    let link = "[Page](https://github.com/acme/fleet/actions/runs/42): ";
+    proposal.on_github(&forge, "s3cret", &["--site", page.to_str().expect("text")]).expect(0);
+    assert!(comments(&kept)[0].contains(link), "{}", comments(&kept)[0]);
+    assert!(page.join("index.html").exists());
+    proposal.on_github(&forge, "s3cret", &[]).expect(0);
+    assert!(!comments(&kept)[0].contains("[Page]"), "{}", comments(&kept)[0]);
+    // A folder with other files is left alone, and the verdict stands.
+    std::fs::write(proposal.file("other.txt"), "").expect("a file");
+    let other = proposal.folder.path().to_str().expect("text").to_owned();
+    let ran = proposal.on_github(&forge, "s3cret", &["--site", &other]);
+    assert_ne!(ran.code, 0);
+    assert!(ran.err.contains("files that are not part of a page"), "{}", ran.err);
+    assert!(comments(&kept)[0].contains("3 objects changed"), "{}", comments(&kept)[0]);
 }
 
 #[test]
@@ -473,6 +497,7 @@ fn the_workflows_of_github_fetch_all_that_a_review_needs() {
         let values = [
             ("github.token", "s3cret".to_owned()),
             ("inputs.token", "s3cret".to_owned()),
+            ("inputs.page", "true".to_owned()),
             ("inputs.arguments", workflow.inputs().get("arguments").cloned().unwrap_or_default()),
             ("github.event.pull_request.number", "7".to_owned()),
         ];
@@ -480,6 +505,7 @@ fn the_workflows_of_github_fetch_all_that_a_review_needs() {
         std::fs::create_dir(&jobs).expect("a folder");
         let ran = Action::read().run(&jobs, &variables, &values).expect(0);
         assert!(ran.out.contains("3 objects changed"), "{}", ran.out);
+        assert!(jobs.join("temp/berth-page/index.html").exists(), "{}", ran.err);
         assert_eq!((comments(&kept).len(), statuses(&forge).len()), (n_comments, n_comments));
         assert!(read(&summary).contains("3 objects changed"));
     }

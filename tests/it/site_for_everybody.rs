@@ -86,7 +86,8 @@ fn a_checker_of_accessibility_finds_nothing() {
     let Some(mut browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let busy = folder.path().join("busy");
-    PageFleet::busy().page(&busy);
+    let fleet = PageFleet::busy();
+    fleet.page(&busy);
     browser.open(&busy);
     browser.until("view?.rowUnits?.length > 0");
     let mut views: Vec<String> = VIEWS.map(str::to_owned).into();
@@ -96,6 +97,9 @@ fn a_checker_of_accessibility_finds_nothing() {
     let small = demo(folder.path());
     let views = ["#/", "#/pubs", "#/p/FederatedDeployment/shop/web"].map(str::to_owned);
     found.extend(check(&mut browser, &axe, &small, &views));
+    let change = folder.path().join("change");
+    fleet.change_page(&change);
+    found.extend(check(&mut browser, &axe, &change, &["#/change".to_owned()]));
     assert!(found.is_empty(), "{}", found.join("\n"));
 }
 

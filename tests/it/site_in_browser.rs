@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
+use crate::site::change::proposed;
 use crate::support::browser::Browser;
 use crate::support::removals::report;
 use crate::support::{Repo, config_map, run, small_fleet};
@@ -74,6 +75,33 @@ fn every_view_opens_from_a_folder_fits_and_asks_nobody_else() {
     let requests = browser.requests();
     let own = |address: &&String| address.starts_with("file://") || address.starts_with("data:");
     assert!(requests.len() > 10 && requests.iter().all(|address| own(&address)), "{requests:?}");
+}
+
+#[test]
+#[ignore = "needs Chromium"]
+fn the_page_of_a_change_opens_with_the_change_and_fits() {
+    let Some(mut browser) = Browser::start() else { return };
+    let (_repo, out) = proposed();
+    for width in [320, 1280, 2560] {
+        browser.size(width);
+        opened(&mut browser, &out);
+        assert_eq!(browser.value("location.hash"), "#/change");
+        assert_eq!(
+            browser.text("document.querySelector('h1').textContent"),
+            browser.text("head.change.title")
+        );
+        assert_eq!(browser.text("[...document.querySelectorAll('.steps > div > p')].map((step) => step.textContent).slice(0, 2).join(', ')"), "first step, in the end");
+        assert!(browser.text("document.body.textContent").contains("<b>two</b>"));
+        let wide = browser.value("document.documentElement.scrollWidth");
+        assert!(wide.as_u64().is_some_and(|wide| wide <= u64::from(width)), "at {width}: {wide}");
+        browser.press("g");
+        browser.press("f");
+        browser.until("location.hash === '#/' && view?.rowUnits?.length > 0");
+        browser.press("g");
+        browser.press("c");
+        browser.until("location.hash === '#/change'");
+    }
+    assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 #[test]

@@ -61,6 +61,9 @@ fn every_view_can_be_a_picture() {
     // Without being asked, one view is enough to know that pictures work.
     let views = if asked.is_some() { &views[..] } else { &views[..1] };
     take(&mut browser, &busy, &to, ("busy", views));
+    let change = folder.path().join("change");
+    fleet.change_page(&change);
+    take(&mut browser, &change, &to, ("busy", &[("change", "#/change")]));
     let (fleet, page) = (PageFleet::well(), folder.path().join("well"));
     fleet.page(&page);
     browser.at(fleet.milliseconds());
@@ -77,19 +80,22 @@ fn every_view_can_be_a_picture() {
 fn the_documentation_shows_the_page_in_both_schemes() {
     let Some(mut browser) = Browser::start() else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let busy = folder.path().join("busy");
+    let [busy, change] = ["busy", "change"].map(|name| folder.path().join(name));
     let fleet = PageFleet::busy();
     fleet.page(&busy);
+    fleet.change_page(&change);
     browser.at(fleet.milliseconds());
     browser.area(1280, 1120);
-    for scheme in ["light", "dark"] {
+    for (scheme, name, page) in
+        ["light", "dark"].iter().flat_map(|scheme| [(scheme, "fleet", &busy), (scheme, "change", &change)])
+    {
         browser.scheme(scheme);
-        browser.open(&busy);
+        browser.open(page);
         browser.until("view?.rowUnits?.length > 0");
         browser.settle();
         let picture = browser.picture(false);
         assert!(picture.len() < LONGEST, "{} bytes", picture.len());
-        let file = fixtures("../docs/pictures").join(format!("fleet-{scheme}.png"));
+        let file = fixtures("../docs/pictures").join(format!("{name}-{scheme}.png"));
         if std::env::var_os("BERTH_UPDATE").is_some() {
             std::fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
             std::fs::write(&file, picture).expect("a picture");

@@ -2,7 +2,7 @@
 
 use crate::support::removals::report;
 use crate::support::rollouts::Rollouts;
-use crate::support::{Repo, cluster, config_map, namespace, run, small_fleet};
+use crate::support::{Repo, cluster, config_map, run, small_fleet};
 
 fn shown(repo: &Repo, args: &[&str]) -> String {
     run(&[args, &["--repo", repo.arg()]].concat()).expect(0).out
@@ -35,29 +35,26 @@ fn a_map_of_hostile_names_stays_a_map() {
     assert!(!map.contains(['\u{1b}', '\u{202e}']), "{map:?}");
 }
 
-const WAVES: &str = "apiVersion: berth.dev/v1alpha1
-kind: RolloutPolicy
-metadata: {name: waves, namespace: shop}
-spec:
-  workloads: [{kind: FederatedConfigMap, name: web}]
-  strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}}
-";
-
 #[test]
-fn a_rollout_has_a_picture_of_its_progress() {
-    let rollouts = Rollouts::of(Repo::with(&[
-        ("clusters/a.yaml", &cluster("a", &[])),
-        ("clusters/b.yaml", &cluster("b", &[])),
-        ("apps/shop.yaml", &namespace("shop")),
-        ("apps/web.yaml", &config_map("web", "one", "{clusterSelector: {}}")),
-        ("waves.yaml", WAVES),
-    ]));
-    for _ in 0..2 {
-        rollouts.succeed(&["a", "b"]);
-        rollouts.publish();
-        rollouts.wait(20);
-    }
+fn a_rollout_has_pictures_of_its_progress_and_of_its_time() {
+    let rollouts = Rollouts::with_a_proven_release();
     assert!(shown(&rollouts.repo, &["rollout", "list"]).contains("2 of 2    ##"));
     rollouts.edit(&[("apps/web.yaml", &config_map("web", "two", "{clusterSelector: {}}"))]);
     assert!(shown(&rollouts.repo, &["rollout", "list"]).contains("1 of 2    >."));
+    // The second release came to `a` first, which then fails; `b` waits all the time.
+    rollouts.wait(20);
+    rollouts.fail("a", "web", "broken");
+    rollouts.pass();
+    rollouts.wait(20);
+    let now = rollouts.now().to_string();
+    let shown = shown(&rollouts.repo, &["rollout", "show", "web", "--now", &now]);
+    let marks = |name: &str| {
+        let line = shown.lines().find(|line| line.starts_with(&format!("  {name} ")));
+        line.and_then(|line| line.split_whitespace().nth(1)).unwrap_or_else(|| panic!("no {name}: {shown}"))
+    };
+    let [a, b] = ["a", "b"].map(marks);
+    assert_eq!(a.len(), 59, "{shown}");
+    assert!(a.starts_with('>') && a.ends_with('x') && a.trim_matches(['>', 'x']).is_empty(), "{shown}");
+    assert_eq!(b, ".".repeat(59), "{shown}");
+    assert!(shown.lines().all(|line| !line.starts_with("  a ") || line.len() <= 80), "{shown}");
 }

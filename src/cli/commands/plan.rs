@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::Value as Json;
 
+use crate::commands::site::{ChangePageArgs, ToShow};
 use crate::flags::fleet::RepoArg;
 use crate::output::changes::{conflicts_json, object_diff};
 use crate::output::plan_forms::PlanReport;
@@ -65,6 +66,8 @@ pub(crate) struct PlanArgs {
     #[arg(short, long, value_enum, default_value = "text")]
     output: PlanFormat,
     #[command(flatten)]
+    page: ChangePageArgs,
+    #[command(flatten)]
     step: StepArgs,
 }
 
@@ -120,6 +123,15 @@ pub(crate) fn cmd_plan(args: &PlanArgs, ui: &Ui, verbose: u8) -> Outcome {
         PlanFormat::Annotations => ui.workflow_commands(&report.workflow_commands()),
         PlanFormat::CodeQuality => ui.json(&report.code_quality()),
     }
+    let to_show = ToShow {
+        repo: &repo,
+        path: &args.repo.path,
+        state: &args.step.state,
+        request: &asked,
+        planned: &planned,
+        report: &report,
+    };
+    args.page.write(&to_show, ui)?;
     let conflicts = together.is_some_and(|together| !together.conflicts.is_empty());
     Ok(planned.exit(&args.fail_on).worst(if conflicts { Exit::Faulty } else { Exit::Done }))
 }

@@ -161,6 +161,15 @@ impl Located {
         Ok(Located { opened, state, search })
     }
 
+    /// Opens a repository in which the record was found, without fetching it again.
+    pub fn open_at(path: &Path, state: &StateArgs, found: &LocatedState) -> Result<Located, CommandError> {
+        let opened = state.open(path)?;
+        let refs = found.refs.clone();
+        let search = Search { rendered: Some(refs.rendered.clone()), first: state.first, refs: Some(refs) };
+        let state = LocatedState::find(&opened.repo, &search)?;
+        Ok(Located { opened, state, search })
+    }
+
     /// Finds the record again. Fetches it if it is at an address.
     pub fn look_again(&mut self, state: &StateArgs) -> Result<(), CommandError> {
         self.search = state.search(&self.opened.path)?;

@@ -36,7 +36,7 @@ use berth_hub::next_commit::NextCommit;
 #[derive(Debug, clap::Args)]
 pub(crate) struct StepArgs {
     #[command(flatten)]
-    state: StateArgs,
+    pub state: StateArgs,
     /// Decide for this moment, in place of the revision's date
     #[arg(long, value_name = "TIME", value_parser = moment)]
     now: Option<Timestamp>,
@@ -327,6 +327,21 @@ impl Planned {
             held: &|key, cluster| held.get(key).is_some_and(|held| held.holds_in(cluster)),
             reasons: &|key, cluster| reasons.get(key, cluster),
         })
+    }
+
+    /// Returns the changes of the first step, without those of earlier edits.
+    pub fn first_step(&self) -> &Plan {
+        &self.now
+    }
+
+    /// Returns the changes until the end, without those of earlier edits and held ones.
+    pub fn in_the_end(&self) -> &Plan {
+        &self.published
+    }
+
+    /// Returns all changes, grouped.
+    pub fn folded(&self) -> &FoldedPlan {
+        &self.folded
     }
 
     /// Reports whether a cluster gets a change after the first step.

@@ -129,6 +129,11 @@ impl PullRequest {
         let between = if self.forge == Forge::GitLab { "/-/compare/" } else { "/compare/" };
         Some(format!("{page}{between}{}...{}", in_address(from), in_address(to)))
     }
+
+    /// Returns the page of the CI run, where the forge shows its log and its files.
+    pub fn run_page(&self) -> Option<&str> {
+        self.links.run.as_deref().filter(|page| is_address(page))
+    }
 }
 
 /// Encodes a branch's name for an address.

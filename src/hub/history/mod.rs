@@ -2,19 +2,23 @@
 //!
 //! Neighbouring publications are compared by the ids of their folders, so that the cost follows what each of them
 //! changed.
+//!
+//! - [`decisions`]: a placement on both sides of a publication. [`touched`]: the changes of all placements at once.
 
-use std::cell::{Cell, RefCell};
+mod decisions;
+mod touched;
+
+use std::cell::Cell;
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 use crate::inputs::InputError;
-use crate::inputs::gate::decision_id;
 use crate::publish::{PublishError, Trailers, claimed};
-use berth_base::model::{ContentId, Decision, Key, ObjectId, path};
+use berth_base::model::{Key, ObjectId, path};
 use berth_engine::plan::Counts;
-use berth_engine::state::decision::read_decision;
 use berth_engine::state::layout;
 use berth_git::{CommitId, CommitInfo, EntryKind, FirstParents, PathChange, Repo, TreeId};
+use decisions::DecisionReader;
+pub use touched::{Touched, TouchedPlacements};
 
 /// The subject of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,14 +80,10 @@ pub struct Events<'r> {
     after: Option<Publication>,
     /// The path of the subject in a folder.
     path: Option<String>,
-    /// The last decisions that were read: most publications leave a decision as it is.
-    decisions: RefCell<Vec<(ContentId, Rc<Decision>)>>,
+    decisions: DecisionReader<'r>,
     /// The last state whose folder of the cluster was found: the state before is the one after of the next comparison.
     folder: Cell<Option<(TreeId, TreeId)>>,
 }
-
-/// The number of decisions to remember.
-const REMEMBERED: usize = 4;
 
 impl<'r> Events<'r> {
     /// Begins with a publication and goes back.
@@ -94,7 +94,7 @@ impl<'r> Events<'r> {
             Subject::Cluster(_) => None,
         };
         let commits = repo.first_parents(newest);
-        let (decisions, folder) = (RefCell::default(), Cell::default());
+        let (decisions, folder) = (DecisionReader::new(repo), Cell::default());
         let mut events = Events { repo, subject, commits, after: None, path, decisions, folder };
         events.after = events.earlier()?;
         Ok(events)
@@ -211,43 +211,12 @@ impl<'r> Events<'r> {
         cluster: Option<&str>,
         trees: [TreeId; 2],
     ) -> Result<SubjectChange, InputError> {
-        let [before, after] = trees.map(|root| decision_id(self.repo, root, key));
-        let ids = [before?, after?];
-        let [before, after] = ids.map(|id| id.map(|id| self.decision(id)).transpose());
-        let sides: [Option<Rc<Decision>>; 2] = [before?.flatten(), after?.flatten()];
-        let is_wanted = |name: &str| cluster.is_none_or(|wanted| wanted == name);
-        let paths: BTreeSet<String> =
-            sides.iter().flatten().flat_map(|side| side.objects.iter().map(path::of_object)).collect();
-        let has = |name: &str| sides.iter().flatten().any(|side| side.pick(name).is_some());
-        let copies =
-            self.of_copies(trees, &|name, path| is_wanted(name) && paths.contains(path) && has(name))?.copies;
-        if ids[0] == ids[1] {
-            return Ok(SubjectChange { copies, ..SubjectChange::default() });
-        }
-        let [was, is] = sides.each_ref().map(|side| clusters_of(side.as_deref(), cluster));
-        let (joined, left) = (is.difference(&was).cloned().collect(), was.difference(&is).cloned().collect());
-        let is_of_decision = match cluster {
-            Some(cluster) => {
-                let [was, is] =
-                    sides.each_ref().map(|side| side.as_ref().and_then(|side| side.pick(cluster)));
-                was != is
-            }
-            None => sides[0] != sides[1],
+        let sides = self.decisions.sides(key, trees)?;
+        let files = sides.files();
+        let is_wanted = |name: &str, file: &str| {
+            cluster.is_none_or(|wanted| wanted == name) && files.contains(file) && sides.has(name)
         };
-        Ok(SubjectChange { joined, left, copies, is_of_decision })
-    }
-
-    fn decision(&self, id: ContentId) -> Result<Option<Rc<Decision>>, InputError> {
-        let known =
-            self.decisions.borrow().iter().find(|(known, _)| *known == id).map(|(_, one)| one.clone());
-        if known.is_some() {
-            return Ok(known);
-        }
-        let Ok(decision) = read_decision(&self.repo.blob(id)?) else { return Ok(None) };
-        let (decision, mut decisions) = (Rc::new(decision), self.decisions.borrow_mut());
-        decisions.truncate(REMEMBERED - 1);
-        decisions.insert(0, (id, decision.clone()));
-        Ok(Some(decision))
+        Ok(sides.change(cluster, self.of_copies(trees, &is_wanted)?.copies))
     }
 }
 
@@ -275,12 +244,6 @@ fn count(copies: &mut Counts, kind: PathChange) {
 /// Splits a path of a state into the folder of a cluster and a path in it.
 fn in_folder(path: &str) -> Option<(&str, &str)> {
     path.strip_prefix(layout::CLUSTERS)?.strip_prefix('/')?.split_once('/')
-}
-
-fn clusters_of(decision: Option<&Decision>, cluster: Option<&str>) -> BTreeSet<String> {
-    let picks = decision.into_iter().flat_map(|decision| decision.picked());
-    let names = picks.map(|pick| pick.cluster.to_string());
-    names.filter(|name| cluster.is_none_or(|wanted| wanted == name)).collect()
 }
 
 #[cfg(test)]

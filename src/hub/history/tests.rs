@@ -1,8 +1,8 @@
 use super::*;
 use crate::publish::{CurrentState, Published, Stamp, Summary, draft};
 use crate::testing::bare;
-use berth_base::model::Pick;
 use berth_base::model::{Contents as _, Timestamp};
+use berth_base::model::{Decision, Pick};
 use berth_engine::state::State;
 use berth_git::GitContents;
 

@@ -12,6 +12,8 @@ const shortName = (id) => id.split('/').slice(1).join('/');
 const placementLink = (id) => link(toPlacement(id), shortName(id));
 const shortKey = (key) => key.split('/').pop();
 
+const publicationOrBefore = (sequence) => (sequence ? publicationLink(sequence) : `before number ${head.from}`);
+
 function publicationLink(sequence) {
   return sequence >= head.from ? link(toPublication(sequence), `number ${sequence}`) : `number ${sequence} or earlier`;
 }

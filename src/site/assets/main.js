@@ -2,8 +2,9 @@
 'use strict';
 
 const VIEWS = [['', 'Fleet', '#/'], ['rollouts', 'Rollouts', '#/rollouts'], ['pubs', 'Publications', '#/pubs']];
-const VIEW_OF = { r: 'rollouts', rollouts: 'rollouts', n: 'pubs', pubs: 'pubs' };
-const GO_TO = { f: '#/', r: '#/rollouts', p: '#/pubs' };
+const CHANGE_VIEW = ['change', 'Change', '#/change'];
+const VIEW_OF = { change: 'change', r: 'rollouts', rollouts: 'rollouts', n: 'pubs', pubs: 'pubs' };
+const GO_TO = { c: '#/change', f: '#/', r: '#/rollouts', p: '#/pubs' };
 /* How long a key waits for the second one, in milliseconds. */
 const PREFIX = 1200;
 let prefixedAt = 0;
@@ -27,8 +28,8 @@ async function route({ moved }) {
   view = null;
   const { kind, rest, query } = address();
   const current = VIEW_OF[kind] ?? '';
-  byId('nav').replaceChildren(...VIEWS.map(([name, words, href]) => h('a', { href, 'aria-current': current === name ? 'page' : null }, words)));
-  const pages = { p: () => placementPage(rest), c: () => clusterPage(rest), r: () => rolloutPage(rest), rollouts: rolloutsPage, n: () => publicationPage(Number(rest)), pubs: publicationsPage };
+  byId('nav').replaceChildren(...(head.change ? [CHANGE_VIEW, ...VIEWS] : VIEWS).map(([name, words, href]) => h('a', { href, 'aria-current': current === name ? 'page' : null }, words)));
+  const pages = { p: () => placementPage(rest), c: () => clusterPage(rest), r: () => rolloutPage(rest), rollouts: rolloutsPage, n: () => publicationPage(Number(rest)), pubs: publicationsPage, change: changePage };
   try { await (Object.hasOwn(pages, kind) ? pages[kind] : () => fleetPage(query))(); } catch (fault) { show('Fault', h('div', { class: 'page' }, h('h1', {}, 'This view cannot be shown.'), h('p', {}, fault.message))); }
   ended = Math.max(ended, own);
   // A view that waited for its data must not replace a newer one. A newer one that still waits replaces it by itself.
@@ -57,7 +58,7 @@ function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector('dialog[open]') || /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
   const isSecond = Date.now() - prefixedAt < PREFIX;
   prefixedAt = 0;
-  if (isSecond && GO_TO[event.key]) { event.preventDefault(); location.hash = GO_TO[event.key]; return; }
+  if (isSecond && GO_TO[event.key] && (event.key !== 'c' || head.change)) { event.preventDefault(); location.hash = GO_TO[event.key]; return; }
   const actions = {
     '/': () => { event.preventDefault(); openSearch(); }, g: () => { prefixedAt = Date.now(); }, '?': openHelp,
     j: () => moveInList(1), k: () => moveInList(-1), n: () => onMap(event), N: () => onMap(event),
@@ -78,5 +79,7 @@ function start() {
   addEventListener('hashchange', () => route({ moved: true }));
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { inks = null; view?.layout(); });
   footer();
+  // The page of a change begins with the change.
+  if (head.change && !location.hash) history.replaceState(null, '', '#/change');
   route({ moved: false });
 }

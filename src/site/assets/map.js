@@ -358,12 +358,20 @@ class FleetMap {
   }
 }
 
+/* The number of the publication since which each copy is as it is; 0 for one before the page's oldest, null if there is none. */
+function copySince(id, details) {
+  const clusters = [];
+  fleet.eachCopy(fleet.placementOf.get(id), (cluster) => clusters.push(cluster));
+  const numbers = spread(details.since, clusters.length), known = new Map(clusters.map((cluster, index) => [cluster, numbers[index]]));
+  return (cluster) => (details.objectCount ? known.get(cluster) ?? null : null);
+}
+
 /* Why a copy is as it is, and since when; or why there is none. */
 async function copyReason(id, cluster, state) {
   const details = await placementDetails(id), reason = details.reasons[spread(details.reasonOf, fleet.clusters.length)[cluster]];
   if (state < 0) return [reason, ' · ', placeLink(details.at)];
   const exception = details.exceptions.find((candidate) => candidate.state === state && positions(candidate.clusters).includes(cluster));
-  const last = details.history[0];
-  const since = exception?.since ? [' · since ', when(exception.since)] : last ? [' · as of ', publicationLink(last.sequence), ', ', when(last.published)] : '';
-  return [exception?.words || reason, since, exception?.release ? ` · release ${exception.release}` : ''];
+  const since = exception?.since ? [' · since ', when(exception.since)] : '', sequence = copySince(id, details)(cluster);
+  const content = sequence === null ? '' : [' · its content is that of ', publicationOrBefore(sequence)];
+  return [exception?.words || reason, since, content, exception?.release ? ` · release ${exception.release}` : ''];
 }

@@ -52,7 +52,14 @@ function placementRollout({ rollout }) {
 
 /* A copy that waits may have no release yet. */
 const releaseOf = ({ details }, exception) => (exception ? exception.release : details.rollout?.release) ?? '';
-const sinceOf = ({ details }, exception) => (exception?.since ? when(exception.since) : details.history[0] ? publicationLink(details.history[0].sequence) : `before number ${head.from}`);
+/* Since when copies are in their state, and the publications that their content is from, the most frequent first. */
+function sinceOf({ id, details }, exception, clusters) {
+  const since = copySince(id, details), counts = new Map();
+  for (const sequence of clusters.map(since)) if (sequence !== null) counts.set(sequence, (counts.get(sequence) ?? 0) + 1);
+  const all = [...counts].sort((a, b) => b[1] - a[1] || b[0] - a[0]), shown = all.slice(0, 3);
+  const from = shown.map(([sequence, count], index) => [index ? ', ' : '', publicationOrBefore(sequence), all.length > 1 ? ` (${number(count)})` : '']);
+  return h('p', {}, exception?.since ? [when(exception.since), shown.length ? ' · ' : ''] : '', from, all.length > 3 ? ' …' : '');
+}
 
 /* Ranked clusters one by one; others by their condition, however many they are. */
 function placedTable(context) {
@@ -67,7 +74,7 @@ function conditionTable(context) {
     alike.get(key).clusters.push(cluster);
   }
   const groups = [...alike.values()].sort((a, b) => b.state - a.state || b.clusters.length - a.clusters.length);
-  const line = ({ state, exception, clusters }) => row(cell('n', number(clusters.length)), stateWords(state), exception?.words ?? '', ...(hasReleases ? [cell('n', releaseOf(context, exception))] : []), cell('nw', sinceOf(context, exception)), listOfClusters(clusters));
+  const line = ({ state, exception, clusters }) => row(cell('n', number(clusters.length)), stateWords(state), exception?.words ?? '', ...(hasReleases ? [cell('n', releaseOf(context, exception))] : []), cell('', sinceOf(context, exception, clusters)), listOfClusters(clusters));
   return table(`Clusters that have ${shortName(context.id)}, those alike in one line`, ['>clusters', 'state', 'why', ...(hasReleases ? ['>release'] : []), 'since', 'which'], groups.map(line));
 }
 
@@ -85,7 +92,7 @@ function rankedTable(context) {
   const ordered = [...copies].sort((a, b) => b.state - a.state || (scores.get(a.cluster)?.rank ?? 0) - (scores.get(b.cluster)?.rank ?? 0));
   const line = ({ cluster, state }) => {
     const exception = exceptionOf.get(cluster), score = scores.get(cluster);
-    return row(clusterLink(fleet.clusters[cluster]), stateWords(state), exception?.words ?? '', cell('n', score?.rank ?? ''), scoreBar(details, score), cell('nw', sinceOf(context, exception)));
+    return row(clusterLink(fleet.clusters[cluster]), stateWords(state), exception?.words ?? '', cell('n', score?.rank ?? ''), scoreBar(details, score), cell('nw', sinceOf(context, exception, [cluster])));
   };
   const wrap = (rows) => table(`Clusters that have ${shortName(context.id)}`, ['cluster', 'state', 'why', '>rank', 'score', 'since'], rows);
   return [firstRows(ordered, 40, line, 'clusters', wrap), scorerLegend(details)];

@@ -62,10 +62,15 @@ const harm = (section) => Math.min(9, ...section.consequences.map((consequence) 
 
 function causesSection(publication) {
   const sections = [...publication.sections].sort((a, b) => harm(a) - harm(b));
-  const part = (section) => h('div', { class: 'cause' }, h('div', {}, section.causes.length ? section.causes.map((cause) => causeWords(cause, publication.source)) : muted('the cause is not known'), section.how ? muted(section.how) : null),
-    h('ul', { class: 'cons' }, section.consequences.map(consequenceItem), section.replicas.map((words) => h('li', {}, h('span', { class: 'sg tilde' }, '~'), h('p', {}, words)))));
+  const part = (section) => h('div', { class: 'cause' }, h('div', {}, causesOf(section, publication.source)),
+    h('ul', { class: 'cons' }, section.consequences.map(consequenceItem), section.replicas.map(replicasItem)));
   const idle = publication.idle.length ? [h('h3', { class: 'later' }, 'Edits that changed no cluster'), publication.idle.slice(0, 20).map((cause) => causeWords(cause, publication.source))] : null;
   return h('section', {}, h('h2', {}, 'Cause and consequence, removals first'), sections.map(part), sections.length ? null : h('p', { class: 'muted' }, 'Decided again, with the same result.'), idle);
+}
+
+/* The edits of a section, and how they relate. */
+function causesOf({ causes, how }, source) {
+  return [causes.map((cause) => causeWords(cause, source)), how ? muted(how) : causes.length ? null : muted('the cause is not known')];
 }
 
 function causeWords({ words, at, changes }, source) {
@@ -87,6 +92,8 @@ function placeWords(names, count) {
   const clusters = clusterPositions(names);
   return clusters.length === names.length && names.length === count ? clusterWords(clusters) : `${counted(count, 'cluster')}: ${names.slice(0, 6).join(', ')}${count > 6 ? ' …' : ''}`;
 }
+
+const replicasItem = (words) => h('li', {}, h('span', { class: 'sg tilde' }, '~'), h('p', {}, words));
 
 function objectDetail({ change, name, fields }) {
   const field = ({ path, before, after }) => h('div', { class: 'diff' }, muted(breakable(path)), before == null ? null : h('del', {}, before), after == null ? null : h('ins', {}, after));

@@ -22,6 +22,9 @@ pub struct Head {
     /// The source was read. Otherwise labels and reasons are those of the record alone.
     pub has_source: bool,
     pub shown: ShownForm,
+    /// The change that the page is about, if it is the page of a pull request or a branch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub change: Option<ChangeTitle>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub links: Option<LinkForm>,
     pub numbers: Numbers,
@@ -71,6 +74,14 @@ pub struct ShownForm {
     pub source: Option<String>,
     pub subject: String,
     pub published: i64,
+}
+
+/// A change that is not published yet. The block `change` has its details.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ChangeTitle {
+    pub title: String,
+    /// The base and the change.
+    pub words: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

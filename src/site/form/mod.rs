@@ -3,6 +3,7 @@
 //! Positions of clusters and placements are indexes into [`Names`]. They stand only in blocks that change with those
 //! anyway; publications and rollouts name them, so that an old block stays as it is.
 
+mod change;
 mod cluster;
 mod head;
 mod names;
@@ -10,10 +11,11 @@ mod placement;
 mod publication;
 mod rollout;
 
+pub use change::{ChangeDetails, RemarkForm, StepForm, StepsForm};
 pub use cluster::{ClusterDetails, ClusterEvent, Fact, ObjectWords, TaintWords};
 pub use head::{
-    Attention, Blocks, Head, LinkForm, NamespaceCounts, Numbers, PublicationLine, RollingLine, ShownForm,
-    StageCount, Stamp,
+    Attention, Blocks, ChangeTitle, Head, LinkForm, NamespaceCounts, Numbers, PublicationLine, RollingLine,
+    ShownForm, StageCount, Stamp,
 };
 pub use names::{LabelRuns, Names};
 pub use placement::{

@@ -26,6 +26,9 @@ pub struct PlacementDetails {
     pub rollout: Option<RolloutBrief>,
     /// The copies that are not in sync.
     pub exceptions: Vec<Exception>,
+    /// The publication since which each copy is as it is, in the order of the clusters. 0: before the oldest one of the
+    /// page, or not known.
+    pub since: Runs,
     /// The condition of the decision in its system's words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,

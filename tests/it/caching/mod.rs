@@ -4,11 +4,11 @@
 mod cases;
 #[cfg(unix)]
 mod damage;
-mod edits;
+pub mod edits;
 mod grammar;
 mod idle;
-mod members;
-mod sides;
+pub mod members;
+pub mod sides;
 #[cfg(unix)]
 mod strange;
 #[cfg(unix)]

@@ -1,13 +1,17 @@
 //! `berth site`: the fleet as a page of files.
 //!
 //! - [`folder`]: the files and their folder. [`sources`]: past publications, clones, remotes. [`branch`]: the page on a
-//!   branch, by `berth run --site`. [`schemas`]: the form of the data.
+//!   branch, by `berth run --site`. [`change`]: a change that is not published yet. [`schemas`]: the form of the data. [`truth`]: pages of random
+//!   fleets.
 
 #[cfg(unix)]
 mod branch;
+pub mod change;
 mod folder;
 mod schemas;
 mod sources;
+#[cfg(unix)]
+mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,7 +22,7 @@ use serde_json::Value as Json;
 
 use crate::support::removals::report;
 use crate::support::rollouts::Rollouts;
-use crate::support::{Ran, Repo, cluster, config_map, namespace, run, run_at, small_fleet};
+use crate::support::{Ran, cluster, config_map, run, run_at, small_fleet};
 use berth_base::model::Timestamp;
 use berth_site::form::{ChangesForm, ClusterDetails, Head, Names, PlacementDetails, PublicationDetails};
 use berth_site::{Block, CellState};
@@ -153,29 +157,9 @@ fn numbers_equal_those_of_status() {
     );
 }
 
-const WAVES: &str = "apiVersion: berth.dev/v1alpha1
-kind: RolloutPolicy
-metadata: {name: waves, namespace: shop}
-spec:
-  workloads: [{kind: FederatedConfigMap, name: web}]
-  strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}}
-";
-
 /// A fleet whose second release has reached one of two clusters.
 fn rolling() -> Rollouts {
-    let rollouts = Rollouts::of(Repo::with(&[
-        ("clusters/a.yaml", &cluster("a", &[])),
-        ("clusters/b.yaml", &cluster("b", &[])),
-        ("apps/shop.yaml", &namespace("shop")),
-        ("apps/web.yaml", &config_map("web", "one", "{clusterSelector: {}}")),
-        ("waves.yaml", WAVES),
-    ]));
-    // The release that all have is proven before the next one begins.
-    for _ in 0..2 {
-        rollouts.succeed(&["a", "b"]);
-        rollouts.publish();
-        rollouts.wait(20);
-    }
+    let rollouts = Rollouts::with_a_proven_release();
     rollouts.edit(&[("apps/web.yaml", &config_map("web", "two", "{clusterSelector: {}}"))]);
     rollouts
 }

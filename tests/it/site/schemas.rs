@@ -5,6 +5,7 @@ use std::sync::LazyLock;
 
 use serde_json::Value as Json;
 
+use super::change::proposed;
 use super::{Page, demo, page, rolling};
 use crate::support::fixtures;
 use crate::support::results::refusal;
@@ -28,6 +29,7 @@ fn schema_of(key: &str) -> Option<&'static str> {
         "c" => Some("clusters"),
         "r" => Some("rollout"),
         "n" => Some("publications"),
+        "change" => Some("change"),
         "map" => None,
         other => panic!("no schema of {other}"),
     }
@@ -47,7 +49,9 @@ pub fn check(page: &Page) {
 fn every_kind_of_block_has_a_schema_on_the_page() {
     let (folder, fleet) = demo();
     let rollouts = rolling();
+    let (_repo, change) = proposed();
     let pages = [
+        Page::read(&change),
         page(&fleet, &folder.path().join("page"), &[]),
         page(rollouts.repo.path(), &folder.path().join("rolling"), &[]),
     ];

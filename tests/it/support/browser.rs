@@ -102,7 +102,11 @@ impl Browser {
     /// Goes to a view of the page, and waits until it is shown.
     pub fn go(&mut self, view: &str) {
         self.value("document.querySelector('main').replaceChildren()");
-        self.value(&format!("location.hash = {}", json!(view)));
+        // A page that is already there does not move.
+        self.value(&format!(
+            "location.hash === {0} ? dispatchEvent(new Event('hashchange')) : (location.hash = {0})",
+            json!(view)
+        ));
         self.until("document.querySelector('h1') !== null");
     }
 

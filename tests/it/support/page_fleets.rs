@@ -130,6 +130,23 @@ impl PageFleet {
         self.minute += 1;
     }
 
+    /// Writes the page of a change: `shop/web` in another version, step by step, and `stock/jobs` in one region alone.
+    pub fn change_page(&self, out: &Path) {
+        self.repo.git(&["switch", "--quiet", "--create", "basket"]);
+        self.repo.write(
+            &file("shop", "web"),
+            deployment("shop", "web", "2.0.1", SELECTORS[(4 * 2 + 8) % SELECTORS.len()]),
+        );
+        self.repo.write(
+            &file("stock", "jobs"),
+            deployment("stock", "jobs", "1.0.0", "{matchLabels: {region: us}}"),
+        );
+        self.repo.commit("The basket, mended; stock/jobs for America alone");
+        let args =
+            ["plan", "--repo", self.repo.arg(), "--source", "main", "--site", out.to_str().expect("text")];
+        run_at(self.now(), &args).expect(0);
+    }
+
     /// Publishes as the fleet `harbour`, which gives the page its name.
     fn publish(&mut self, code: i32) {
         self.minute += 4;

@@ -9,7 +9,7 @@ use berth_hub::daemon::{Cache, Settings, pass_with_cache};
 
 use super::removals::report;
 use super::silence::START;
-use super::{RENDERED, Ran, Repo, berth, hermetic, run, run_at};
+use super::{RENDERED, Ran, Repo, berth, cluster, config_map, hermetic, namespace, run, run_at};
 
 /// A published fleet. Its members say what the test lets them say.
 pub struct Rollouts {
@@ -17,11 +17,38 @@ pub struct Rollouts {
     minute: Cell<u64>,
 }
 
+/// A policy that gives `web` of the namespace `shop` to one cluster at a time.
+pub const WAVES: &str = "apiVersion: berth.dev/v1alpha1
+kind: RolloutPolicy
+metadata: {name: waves, namespace: shop}
+spec:
+  workloads: [{kind: FederatedConfigMap, name: web}]
+  strategy: {rolloutStrategy: {type: Progressive, progressive: {maxConcurrency: 1, minSuccessTime: 10m}}}
+";
+
 impl Rollouts {
     /// Publishes what the repository has.
     pub fn of(repo: Repo) -> Rollouts {
         let rollouts = Rollouts { repo, minute: Cell::new(60) };
         rollouts.publish();
+        rollouts
+    }
+
+    /// A fleet whose workload `web` goes to one cluster at a time, with a first release that both clusters have.
+    pub fn with_a_proven_release() -> Rollouts {
+        let rollouts = Rollouts::of(Repo::with(&[
+            ("clusters/a.yaml", &cluster("a", &[])),
+            ("clusters/b.yaml", &cluster("b", &[])),
+            ("apps/shop.yaml", &namespace("shop")),
+            ("apps/web.yaml", &config_map("web", "one", "{clusterSelector: {}}")),
+            ("waves.yaml", WAVES),
+        ]));
+        // The release that all have is proven before the next one begins.
+        for _ in 0..2 {
+            rollouts.succeed(&["a", "b"]);
+            rollouts.publish();
+            rollouts.wait(20);
+        }
         rollouts
     }
 

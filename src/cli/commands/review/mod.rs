@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
+use crate::commands::site::{ChangePageArgs, ToShow};
 use crate::flags::fleet::RepoArg;
 use crate::output::plan_forms::{PlanReport, failure_markdown};
 use crate::output::ui::Ui;
@@ -57,6 +58,8 @@ pub(crate) struct ReviewArgs {
     #[arg(long, env = "BERTH_PREVIEWS")]
     previews: bool,
     #[command(flatten)]
+    page: ChangePageArgs,
+    #[command(flatten)]
     step: StepArgs,
 }
 
@@ -85,6 +88,14 @@ fn preview(pull_request: &PullRequest) -> Option<String> {
     Some(format!("[Preview]({page}): all files that the merge would publish, a moment after each push"))
 }
 
+/// Returns the place where people find the page of the change: the files that the CI run keeps.
+fn page(pull_request: &PullRequest) -> Option<String> {
+    let run = pull_request.run_page()?;
+    Some(format!(
+        "[Page]({run}): its first step beside its end, and the fleet as it is, in the files of this CI run"
+    ))
+}
+
 fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Verdict, CommandError> {
     let repo = Repo::rehearsal(&args.repo.path)?.watched(ui.progress());
     let located = args.step.locate(&args.repo.path, &repo, ui)?;
@@ -98,7 +109,23 @@ fn plan(args: &ReviewArgs, found: &Found, ui: &Ui, verbose: u8) -> Result<Verdic
     planned.show_diagnostics(verbose > 0, ui);
     let report = planned.report(&words);
     ui.out(&report.text(verbose > 0, ui));
-    Ok(Verdict::of(&planned, &report, &args.fail_on))
+    let verdict = Verdict::of(&planned, &report, &args.fail_on);
+    let to_show = ToShow {
+        repo: &repo,
+        path: &args.repo.path,
+        state: &args.step.state,
+        request: &asked,
+        planned: &planned,
+        report: &report,
+    };
+    Ok(match args.page.write(&to_show, ui) {
+        Ok(folder) => verdict.with_line(folder.and_then(|_| page(found.pull_request.as_ref()?))),
+        // The verdict matters more than its page.
+        Err(error) => {
+            ui.error(&error);
+            Verdict { exit: verdict.exit.worst(error.exit), ..verdict }
+        }
+    })
 }
 
 /// Warns about a change of the fleet's settings, which define the files to read and how strictly.

@@ -1,12 +1,13 @@
 //! `berth rollout`: how changes reach the clusters.
 //!
 //! - [`show`]: `list`, `show`, `next` and `stages`. [`steer`]: `pause`, `resume`, `approve`, `abort` and `restart`.
-//! - [`progress`]: the progress of a rollout as values. [`order`]: the edit of a policy or a staged run.
+//! - [`progress`]: the progress of a rollout as values. [`timeline`]: a rollout over time. [`order`]: the edit of a policy or a staged run.
 
 mod order;
 mod progress;
 mod show;
 mod steer;
+mod timeline;
 
 use clap::Subcommand;
 

@@ -8,6 +8,7 @@ use clap_complete::engine::ArgValueCandidates;
 use serde::Serialize;
 
 use super::progress::{WorkloadRolloutForm, cluster_row, or_dash, picture_of_stage, workload_row};
+use super::timeline::timeline;
 use crate::flags::fleet::FleetArgs;
 use crate::flags::names::{self, find};
 use crate::flags::state::{Record, RecordArgs};
@@ -41,7 +42,8 @@ pub(crate) struct ListArgs {
 /// Show the rollout of a workload, cluster by cluster
 ///
 /// For each cluster its release, its health and since when, and the reason why it waits; the stages of a staged
-/// rollout; the next moment at which the rollout goes on by itself.
+/// rollout; the next moment at which the rollout goes on by itself. A picture shows the rollout over time, with the
+/// marks of `berth rollout list`; a line of several clusters shows the worst of them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  berth rollout show shop/web\n  berth rollout show crp/shop -o json")]
 pub(crate) struct ShowArgs {
@@ -87,7 +89,7 @@ pub(crate) fn cmd_show(args: &ShowArgs, ui: &Ui) -> Outcome {
     }
     match args.record.output {
         Format::Text => {
-            let texts: Vec<String> = lines.iter().map(|line| rollout_text(line, ui)).collect();
+            let texts: Vec<String> = lines.iter().map(|line| rollout_text(line, record.now, ui)).collect();
             ui.out(texts.join("\n\n").trim_end());
         }
         format => {
@@ -99,7 +101,7 @@ pub(crate) fn cmd_show(args: &ShowArgs, ui: &Ui) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn rollout_text(line: &RolloutProgress, ui: &Ui) -> String {
+fn rollout_text(line: &RolloutProgress, now: Timestamp, ui: &Ui) -> String {
     let mut lines = vec![
         line.key.to_string(),
         format!("  strategy: {}", line.strategy.unwrap_or("-")),
@@ -120,6 +122,7 @@ fn rollout_text(line: &RolloutProgress, ui: &Ui) -> String {
         text.push_str("\n\n");
         text.push_str(table(&["STAGE", "CLUSTERS", "PROGRESS", "STARTED", "FINISHED"], &rows, ui).trim_end());
     }
+    text.extend(timeline(line, now, ui).map(|drawn| format!("\n\n{drawn}")));
     let rows: Vec<Vec<String>> = line.clusters.iter().map(cluster_row).collect();
     text.push_str("\n\n");
     text.push_str(table(&["CLUSTER", "RELEASE", "HEALTH", "SINCE", "WAITS"], &rows, ui).trim_end());

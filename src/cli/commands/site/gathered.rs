@@ -19,7 +19,7 @@ use berth_git::shared_refs::trailers::HELD;
 use berth_hub::inputs::PassInputs;
 use berth_hub::publish::CurrentState;
 use berth_site::form::Stamp;
-use berth_site::inputs::{Held, Links, Members, Publication, Shown, SourceProgress};
+use berth_site::inputs::{Held, Links, Members, PlannedChange, Publication, Shown, SourceProgress};
 use berth_site::{Site, SiteInputs};
 
 /// The inputs of a page.
@@ -34,6 +34,7 @@ pub(super) struct Gathered {
     source: SourceProgress,
     history: Vec<Publication>,
     links: Option<Links>,
+    change: Option<PlannedChange>,
     stamp: Stamp,
 }
 
@@ -95,8 +96,14 @@ impl Gathered {
             source,
             history: history::read(options, located, &current, known, ui)?,
             links: links(options, located)?,
+            change: None,
             current,
         })
+    }
+
+    /// Makes it the page of a change that is not published yet.
+    pub fn with_change(self, change: PlannedChange) -> Gathered {
+        Gathered { change: Some(change), ..self }
     }
 
     /// Returns the names of the placements.
@@ -133,6 +140,7 @@ impl Gathered {
             held: &self.held,
             source: self.source.clone(),
             history: &self.history,
+            change: self.change.as_ref(),
             links: self.links.clone(),
             stamp: self.stamp.clone(),
         })

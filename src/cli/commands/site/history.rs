@@ -13,14 +13,15 @@ use crate::output::ui::Ui;
 use crate::planning::published_change::PublishedChange;
 use crate::process::exit::CommandError;
 use berth_base::diag::Diagnostics;
-use berth_base::model::{Key, Map, Timestamp, path};
+use berth_base::model::{Map, Timestamp};
 use berth_engine::consequences::folded::FoldedPlan;
 use berth_engine::gate::HeldRecord;
-use berth_engine::state::{ObjectIndex, State, layout};
+use berth_engine::state::State;
 use berth_git::shared_refs::trailers::{HELD, ROLLBACK, USED_APPROVAL};
-use berth_git::{CommitId, CommitInfo, PathChange, Repo, TreeId};
+use berth_git::{CommitId, CommitInfo, Repo, TreeId};
+use berth_hub::history::{Touched, TouchedPlacements};
 use berth_hub::publish::{CurrentState, Trailers, claimed};
-use berth_site::inputs::{ChangeCounts, Held, Publication};
+use berth_site::inputs::{Held, Publication};
 
 /// A publication as Git has it, and its trailers.
 type Published = (CommitInfo, Trailers);
@@ -29,7 +30,7 @@ type Published = (CommitInfo, Trailers);
 #[derive(Debug, Default)]
 pub(crate) struct KnownHistory {
     /// The changes of a publication, by the trees before and after it.
-    changes: BTreeMap<[TreeId; 2], ChangedPaths>,
+    changes: BTreeMap<[TreeId; 2], Touched>,
     /// The explanation of a publication, by the commits before and after it.
     explained: BTreeMap<(Option<CommitId>, CommitId), FoldedPlan>,
 }
@@ -56,13 +57,12 @@ pub(super) fn read(
     // One more than shown: the oldest one is compared with it.
     let commits = published(repo, current, options.history.saturating_add(1))?;
     known.forget_older(&commits);
-    let owners = Owners::of(current);
+    let mut placements = TouchedPlacements::of(repo, &current.state.decisions);
     let mut history = Vec::new();
     for (index, commit) in commits.iter().take(options.history).enumerate() {
         let before = commits.get(index + 1);
-        let changed = changed_paths(repo, commit, before, known)?;
-        let changes = changed.map(|changed| (changed.counts, owners.touched(changed)));
-        history.push(publication(repo, commit, before, changes)?);
+        let touched = touched(&mut placements, commit, before, known)?;
+        history.push(publication(repo, commit, before, touched)?);
     }
     let explaining = Explaining { repo, branch: &located.state.refs.rendered, ui };
     let explained = explaining.newest(&commits, options.causes.min(options.history), known)?;
@@ -89,7 +89,7 @@ fn publication(
     repo: &Repo,
     (commit, trailers): &Published,
     before: Option<&Published>,
-    changes: Option<(ChangeCounts, BTreeSet<Key>)>,
+    touched: Option<&Touched>,
 ) -> Result<Publication, CommandError> {
     let source = trailers.source;
     let is_new_source = before.is_none_or(|(_, before)| before.source != source);
@@ -98,7 +98,6 @@ fn publication(
         None => None,
     };
     let parent = commit.parents.first();
-    let (counts, touched) = changes.unzip();
     let values = |name: &str| -> Vec<String> {
         let named = trailers.others.iter().filter(|(known, _)| known == name);
         named.map(|(_, value)| value.clone()).collect()
@@ -113,8 +112,8 @@ fn publication(
         digest: trailers.digest.map(|digest| digest.to_string()),
         subject,
         message: without_trailers(&commit.message).to_owned(),
-        changes: counts,
-        touched: touched.into_iter().flatten().collect(),
+        changes: touched.map(|touched| touched.counts.into()),
+        touched: touched.map(|touched| touched.placements.clone()).unwrap_or_default(),
         held: held.map(|record| Held { key: record.key, digest: record.digest }).collect(),
         approvals: values(USED_APPROVAL),
         rollback: values(ROLLBACK).into_iter().next(),
@@ -132,79 +131,28 @@ fn without_trailers(message: &str) -> &str {
     message.rsplit_once("\n\n").map_or(message, |(words, _)| words)
 }
 
-/// The placements behind the files of a state.
-struct Owners {
-    by_path: BTreeMap<String, Key>,
-    objects: ObjectIndex,
-}
-
-impl Owners {
-    fn of(current: &CurrentState) -> Owners {
-        let decisions = &current.state.decisions;
-        let mut objects = ObjectIndex::default();
-        objects.update(decisions);
-        Owners { by_path: decisions.keys().map(|key| (path::of_key(key), key.clone())).collect(), objects }
-    }
-
-    /// Returns the placements whose decision or objects a publication changed.
-    fn touched(&self, changed: &ChangedPaths) -> BTreeSet<Key> {
-        let decided = changed.decisions.iter().filter_map(|path| self.by_path.get(path));
-        let workloads = self.objects.at(changed.objects.iter().map(String::as_str));
-        decided.chain(workloads.into_keys()).cloned().collect()
-    }
-}
-
-/// The files that a publication changed.
-#[derive(Debug, Default)]
-struct ChangedPaths {
-    counts: ChangeCounts,
-    /// Below the folder of decisions.
-    decisions: BTreeSet<String>,
-    /// Below the folders of clusters.
-    objects: BTreeSet<String>,
-}
-
 /// Returns the changes of a publication. `None` if this clone lacks the publication before.
-fn changed_paths<'k>(
-    repo: &Repo,
+fn touched<'k>(
+    placements: &mut TouchedPlacements<'_>,
     (commit, trailers): &Published,
     before: Option<&Published>,
     known: &'k mut KnownHistory,
-) -> Result<Option<&'k ChangedPaths>, CommandError> {
+) -> Result<Option<&'k Touched>, CommandError> {
     let old = match before {
         Some((before, _)) => before.tree,
         None if is_first(commit, trailers) => TreeId::EMPTY,
         // A shallow clone lacks the commit before.
         None => return Ok(None),
     };
-    Ok(Some(match known.changes.entry([old, commit.tree]) {
-        Entry::Occupied(known) => known.into_mut(),
-        Entry::Vacant(free) => free.insert(ChangedPaths::between(repo, old, commit.tree)?),
-    }))
-}
-
-impl ChangedPaths {
-    fn between(repo: &Repo, old: TreeId, new: TreeId) -> Result<ChangedPaths, CommandError> {
-        let mut changed = ChangedPaths::default();
-        let mut clusters = BTreeSet::new();
-        for (path, change) in repo.path_changes(old, new, &[layout::CLUSTERS, layout::DECISIONS])? {
-            let Some((folder, below)) = path.split_once('/') else { continue };
-            if folder == layout::DECISIONS {
-                changed.decisions.insert(below.to_owned());
-                continue;
-            }
-            let Some((cluster, file)) = below.split_once('/') else { continue };
-            match change {
-                PathChange::Removed => changed.counts.removed += 1,
-                PathChange::Changed => changed.counts.changed += 1,
-                PathChange::Added => changed.counts.added += 1,
-            }
-            clusters.insert(cluster.to_owned());
-            changed.objects.insert(file.to_owned());
+    let trees = [old, commit.tree];
+    Ok(Some(match known.changes.entry(trees) {
+        Entry::Occupied(known) => {
+            let known = known.into_mut();
+            placements.pass(known);
+            known
         }
-        changed.counts.clusters = clusters.len();
-        Ok(changed)
-    }
+        Entry::Vacant(free) => free.insert(placements.between(trees)?),
+    }))
 }
 
 /// Traces the causes of publications.

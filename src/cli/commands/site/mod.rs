@@ -1,10 +1,11 @@
 //! `berth site --out DIR`: the fleet as a page of files; and the page on a Git branch, for `berth run --site`.
 //!
-//! - [`map`]: `berth map`, the map as text. [`gathered`]: reads everything that the page shows. [`history`]: reads the
+//! - [`map`]: `berth map`, the map as text. [`change`]: the page of a change that is not published yet. [`gathered`]: reads everything that the page shows. [`history`]: reads the
 //!   publications.
 //! - [`stamp`]: reports whether an earlier page is still true. [`folder`], [`branch`]: write the files that changed.
 
 pub(super) mod branch;
+mod change;
 mod folder;
 mod gathered;
 mod history;
@@ -27,6 +28,7 @@ pub(super) use history::KnownHistory;
 const HISTORY: usize = 200;
 const CAUSES: usize = 10;
 
+pub(crate) use change::{ChangePageArgs, ToShow};
 pub(crate) use map::{MapArgs, cmd_map};
 
 /// Write the fleet as a page, to open from a folder or from any web server

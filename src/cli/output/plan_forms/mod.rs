@@ -26,6 +26,7 @@ use berth_engine::consequences::folded::{ClusterWords, listed};
 use berth_engine::gate::{Deadline, Held};
 use berth_engine::plan::{Counts, Plan};
 use berth_hub::inputs::PolicyReport;
+use berth_site::inputs::Remark;
 use outline::{Line, Part, Sign};
 use sections::Together;
 
@@ -121,29 +122,47 @@ impl PlanReport<'_> {
                 harmless_line(&change.path)
             );
         }
-        let clusters = self.cluster_lines();
-        if !clusters.is_empty() {
-            let _ = writeln!(shown, "\n{}", ui.tint(&text::wrapped(FLEET, 0), Tone::Strong));
-            clusters.iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
-        }
-        if let Some(title) = sections::policy_title(self.policy) {
-            let _ = writeln!(shown, "\n{}", ui.tint(&text::wrapped(&title, 0), Tone::Strong));
-            sections::policy_lines(self.policy)
-                .iter()
-                .for_each(|line| shown.push_str(&text::line_text(line, ui)));
-        }
-        for (heading, lines) in sections::rollout_parts(self.rollouts) {
-            let _ = writeln!(shown, "\n{}", ui.tint(heading, Tone::Strong));
+        for (heading, lines) in self.more_parts() {
+            let _ = writeln!(shown, "\n{}", ui.tint(&text::wrapped(&heading, 0), Tone::Strong));
             lines.iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
-        }
-        if !self.deadlines.is_empty() {
-            let _ = writeln!(shown, "\n{}", ui.tint(LATER, Tone::Strong));
-            self.deadline_lines().iter().for_each(|line| shown.push_str(&text::line_text(line, ui)));
         }
         if !self.held.is_empty() {
             shown.push_str(&self.held_text(whole, ui));
         }
         shown
+    }
+
+    /// Returns what follows the changes, each with its heading: clusters that come and go, policy tests, rollouts,
+    /// deadlines.
+    fn more_parts(&self) -> Vec<(String, Vec<Line>)> {
+        let clusters = [(FLEET.to_owned(), self.cluster_lines())];
+        let policy = sections::policy_title(self.policy);
+        let policy = policy.map(|title| (title, sections::policy_lines(self.policy)));
+        let rollouts = sections::rollout_parts(self.rollouts);
+        let rollouts = rollouts.into_iter().map(|(heading, lines)| (heading.to_owned(), lines));
+        let later = [(LATER.to_owned(), self.deadline_lines())];
+        let has_lines = |(_, lines): &(String, Vec<Line>)| !lines.is_empty();
+        let [clusters, later] = [clusters, later].map(|part| part.into_iter().filter(has_lines));
+        clusters.chain(policy).chain(rollouts).chain(later).collect()
+    }
+
+    /// Returns everything beside the changes and their causes, problems first.
+    pub fn remarks(&self) -> Vec<Remark> {
+        let refused = self.refused.iter().map(|refusal| outline::line(Sign::Attention, 0, &refusal.message));
+        let problems = self.news().0.into_iter().map(|one| {
+            let sign = if one.severity == Severity::Note { Sign::More } else { Sign::Attention };
+            outline::line(sign, 0, one.to_string())
+        });
+        let parts = [
+            ("`berth run` would publish nothing".to_owned(), refused.collect::<Vec<Line>>()),
+            ("problems and notes".to_owned(), problems.collect()),
+            (held_title(self.held), outline::held_lines(self.held)),
+        ];
+        let parts = parts.into_iter().filter(|(_, lines)| !lines.is_empty()).chain(self.more_parts());
+        let line = |line: Line| (line.sign.mark(), format!("{}{}", "  ".repeat(line.depth), line.words));
+        parts
+            .map(|(heading, lines)| Remark { heading, lines: lines.into_iter().map(line).collect() })
+            .collect()
     }
 
     fn together_lines(&self, together: &Together) -> Vec<Line> {
