@@ -49,12 +49,12 @@ pub(crate) fn set_sentence(head: &mut Head) {
     let moving = copies(&[CellState::Waits, CellState::Progressing]);
     let moving_clusters = clusters(&|state| state == CellState::Progressing);
     let on_their_way = |count: usize, noun: &str| {
-        let (counted, verb) = (counted_as(count, noun), if count == 1 { "is" } else { "are" });
+        let (counted, verb) = (counted(count, noun), if count == 1 { "is" } else { "are" });
         let way = if count == 1 { "its" } else { "their" };
         (format!("Nothing is wrong; {counted} {verb} on {way} way."), format!("{count} on {way} way"))
     };
     let out_of_order = |count: usize, noun: &str| {
-        let (counted, verb) = (counted_as(count, noun), if count == 1 { "is" } else { "are" });
+        let (counted, verb) = (counted(count, noun), if count == 1 { "is" } else { "are" });
         (format!("{counted} {verb} not in order."), format!("{count} not in order"))
     };
     let (sentence, title) = match head.attention.len() {
@@ -71,11 +71,6 @@ pub(crate) fn set_sentence(head: &mut Head) {
         count => (format!("{count} things differ from what the source says."), format!("{count} to look at")),
     };
     (head.sentence, head.title) = (sentence, title);
-}
-
-/// Returns a number with its noun.
-fn counted_as(count: usize, noun: &str) -> String {
-    if noun == "copy" && count != 1 { format!("{count} copies") } else { counted(count, noun) }
 }
 
 fn first_view(head: &Head) -> String {

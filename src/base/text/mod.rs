@@ -21,7 +21,11 @@ pub fn hex(bytes: &[u8]) -> String {
 
 /// Returns a counted noun: `1 error`, `2 errors`.
 pub fn counted(count: usize, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+    match noun.strip_suffix('y').filter(|rest| !rest.ends_with(['a', 'e', 'o', 'u'])) {
+        _ if count == 1 => format!("{count} {noun}"),
+        Some(rest) => format!("{count} {rest}ies"),
+        None => format!("{count} {noun}s"),
+    }
 }
 
 /// Lists at most `most` names: `a, b and 3 more`.

@@ -65,6 +65,12 @@ impl Sides {
         self.both().flat_map(|side| side.objects.iter().map(path::of_object)).collect()
     }
 
+    /// Returns the files that they had before the publication.
+    pub fn before_files(&self) -> BTreeSet<String> {
+        let before = self.decisions[0].iter();
+        before.flat_map(|side| side.objects.iter().map(path::of_object)).collect()
+    }
+
     pub fn has(&self, cluster: &str) -> bool {
         self.both().any(|side| side.pick(cluster).is_some())
     }

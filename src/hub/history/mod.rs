@@ -1,23 +1,26 @@
 //! The history of a placement, a cluster or an object: the publications that changed it, newest first.
 //!
-//! Neighbouring publications are compared by the ids of their folders, so that the cost follows what each of them
-//! changed.
+//! An index says which publications may have changed a subject. These are compared with the ones before them, by the ids of
+//! their folders, so that the cost follows what each of them changed.
 //!
 //! - [`decisions`]: a placement on both sides of a publication. [`touched`]: the changes of all placements at once.
+//! - [`index`]: what each publication touches, kept in a file.
 
 mod decisions;
+mod index;
 mod touched;
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use crate::inputs::InputError;
-use crate::publish::{PublishError, Trailers, claimed};
+use crate::inputs::gate::decision_place;
+use crate::publish::Trailers;
 use berth_base::model::{Key, ObjectId, path};
 use berth_engine::plan::Counts;
 use berth_engine::state::layout;
-use berth_git::{CommitId, CommitInfo, EntryKind, FirstParents, PathChange, Repo, TreeId};
+use berth_git::{CommitId, CommitInfo, EntryKind, PathChange, Repo, TreeId};
 use decisions::DecisionReader;
+use index::{HistoryIndex, IndexEntry, NameHash};
 pub use touched::{Touched, TouchedPlacements};
 
 /// The subject of a history.
@@ -75,44 +78,42 @@ impl SubjectChange {
 pub struct Events<'r> {
     repo: &'r Repo,
     subject: Subject,
-    commits: FirstParents<'r>,
-    /// The publication to compare next.
-    after: Option<Publication>,
-    /// The path of the subject in a folder.
-    path: Option<String>,
+    /// The publications that were not looked at, the newest last.
+    publications: Vec<IndexEntry>,
+    /// The path of an object below the folder of a cluster.
+    file: Option<String>,
     decisions: DecisionReader<'r>,
-    /// The last state whose folder of the cluster was found: the state before is the one after of the next comparison.
-    folder: Cell<Option<(TreeId, TreeId)>>,
+    /// The files of the placement at the publication to look at next.
+    files: BTreeSet<String>,
 }
 
 impl<'r> Events<'r> {
     /// Begins with a publication and goes back.
-    pub fn of(repo: &'r Repo, newest: CommitId, subject: Subject) -> Result<Events<'r>, PublishError> {
-        let path = match &subject {
-            Subject::Placement { key, .. } => Some(path::of_key(key)),
+    pub fn of(repo: &'r Repo, newest: CommitId, subject: Subject) -> Result<Events<'r>, InputError> {
+        let file = match &subject {
             Subject::Object { object, .. } => Some(path::of_object(object)),
-            Subject::Cluster(_) => None,
+            Subject::Placement { .. } | Subject::Cluster(_) => None,
         };
-        let commits = repo.first_parents(newest);
-        let (decisions, folder) = (DecisionReader::new(repo), Cell::default());
-        let mut events = Events { repo, subject, commits, after: None, path, decisions, folder };
-        events.after = events.earlier()?;
-        Ok(events)
-    }
-
-    fn earlier(&mut self) -> Result<Option<Publication>, PublishError> {
-        for commit in self.commits.by_ref() {
-            if let Some(trailers) = claimed(self.repo, &commit)? {
-                return Ok(Some(Publication { commit, trailers }));
+        let decisions = DecisionReader::new(repo);
+        let files = match &subject {
+            Subject::Placement { key, .. } => {
+                let tree = repo.commit(newest)?.tree;
+                decisions.sides(key, [tree, tree])?.files()
             }
-        }
-        Ok(None)
+            _ => BTreeSet::new(),
+        };
+        let publications = HistoryIndex::up_to(repo, newest)?.into_entries();
+        Ok(Events { repo, subject, publications, file, decisions, files })
     }
 
     fn next_event(&mut self) -> Result<Option<Event>, InputError> {
-        while let Some(publication) = self.after.take() {
-            let before = self.earlier()?;
-            self.after.clone_from(&before);
+        while let Some(entry) = self.publications.pop() {
+            if !self.may_change(&entry) {
+                continue;
+            }
+            let publication = self.publication(entry.commit)?;
+            let before = self.publications.last().map(|before| before.commit);
+            let before = before.map(|before| self.publication(before)).transpose()?;
             // A shallow clone lacks the publication before.
             if before.is_none() && !is_first(&publication) {
                 return Ok(None);
@@ -127,22 +128,45 @@ impl<'r> Events<'r> {
         Ok(None)
     }
 
-    fn change(&self, trees: [TreeId; 2]) -> Result<SubjectChange, InputError> {
+    fn publication(&self, commit: CommitId) -> Result<Publication, InputError> {
+        let commit = self.repo.commit(commit)?;
+        let trailers = Trailers::read(&commit.message).unwrap_or_default();
+        Ok(Publication { commit, trailers })
+    }
+
+    /// Reports whether a publication may have changed the subject.
+    fn may_change(&self, entry: &IndexEntry) -> bool {
+        let touches_file = |file: &String| entry.may_touch(NameHash::of_file(file));
+        let touches_cluster =
+            |cluster: &String| entry.may_touch(NameHash::of_cluster(&path::encode(cluster)));
         match &self.subject {
-            Subject::Placement { key, cluster } => self.of_placement(key, cluster.as_deref(), trees),
-            Subject::Cluster(cluster) => self.of_folder(cluster, None, trees),
+            Subject::Placement { key, cluster } => {
+                entry.may_touch(NameHash::of_decision(&decision_place(key)))
+                    || cluster.as_ref().is_none_or(touches_cluster) && self.files.iter().any(touches_file)
+            }
+            Subject::Cluster(cluster) => touches_cluster(cluster),
+            Subject::Object { cluster, .. } => {
+                cluster.as_ref().is_none_or(touches_cluster) && self.file.iter().any(touches_file)
+            }
+        }
+    }
+
+    fn change(&mut self, trees: [TreeId; 2]) -> Result<SubjectChange, InputError> {
+        match self.subject.clone() {
+            Subject::Placement { key, cluster } => self.of_placement(&key, cluster.as_deref(), trees),
+            Subject::Cluster(cluster) => self.of_folder(&cluster, None, trees),
             Subject::Object { cluster: Some(cluster), .. } => {
-                let mut change = self.of_folder(cluster, self.path.as_deref(), trees)?;
+                let mut change = self.of_folder(&cluster, self.file.as_deref(), trees)?;
                 if change.copies.added > 0 {
                     change.joined.insert(cluster.clone());
                 }
                 if change.copies.removed > 0 {
-                    change.left.insert(cluster.clone());
+                    change.left.insert(cluster);
                 }
                 Ok(change)
             }
             Subject::Object { cluster: None, .. } => {
-                self.of_copies(trees, &|_, path| Some(path) == self.path.as_deref())
+                self.of_copies(trees, &|_, path| Some(path) == self.file.as_deref())
             }
         }
     }
@@ -154,12 +178,8 @@ impl<'r> Events<'r> {
         wanted: Option<&str>,
         trees: [TreeId; 2],
     ) -> Result<SubjectChange, InputError> {
-        let after = match self.folder.get().filter(|(root, _)| *root == trees[1]) {
-            Some((_, folder)) => folder,
-            None => self.folder_in(trees[1], cluster)?,
-        };
-        let before = self.folder_in(trees[0], cluster)?;
-        self.folder.set(Some((trees[0], before)));
+        let [before, after] = trees.map(|root| self.folder_in(root, cluster));
+        let (before, after) = (before?, after?);
         let mut change = SubjectChange::default();
         if before == after {
             return Ok(change);
@@ -206,7 +226,7 @@ impl<'r> Events<'r> {
     }
 
     fn of_placement(
-        &self,
+        &mut self,
         key: &Key,
         cluster: Option<&str>,
         trees: [TreeId; 2],
@@ -216,7 +236,10 @@ impl<'r> Events<'r> {
         let is_wanted = |name: &str, file: &str| {
             cluster.is_none_or(|wanted| wanted == name) && files.contains(file) && sides.has(name)
         };
-        Ok(sides.change(cluster, self.of_copies(trees, &is_wanted)?.copies))
+        let copies = self.of_copies(trees, &is_wanted)?.copies;
+        // Earlier publications are asked about the files that it had before.
+        self.files = sides.before_files();
+        Ok(sides.change(cluster, copies))
     }
 }
 
@@ -230,7 +253,11 @@ impl Iterator for Events<'_> {
 
 /// Reports whether nothing was published before. In a shallow clone, the oldest commit seems to have no parents.
 pub fn is_first(publication: &Publication) -> bool {
-    publication.commit.parents.is_empty() && publication.trailers.seq <= 1
+    is_first_of_all(&publication.commit)
+}
+
+fn is_first_of_all(commit: &CommitInfo) -> bool {
+    commit.parents.is_empty() && Trailers::read(&commit.message).is_some_and(|trailers| trailers.seq <= 1)
 }
 
 fn count(copies: &mut Counts, kind: PathChange) {

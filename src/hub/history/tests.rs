@@ -1,10 +1,11 @@
 use super::*;
+use crate::publish::own_files;
 use crate::publish::{CurrentState, Published, Stamp, Summary, draft};
 use crate::testing::bare;
 use berth_base::model::{Contents as _, Timestamp};
 use berth_base::model::{Decision, Pick};
 use berth_engine::state::State;
-use berth_git::GitContents;
+use berth_git::{GitContents, Identity, Writer};
 
 fn key(name: &str) -> Key {
     Key::new("example.org", "FederatedConfigMap", "shop", name)
@@ -78,4 +79,38 @@ fn each_subject_has_the_publications_that_changed_it() {
     assert_eq!(everywhere.len(), 8);
     let first = everywhere.last().unwrap();
     assert_eq!((first.change.joined.len(), first.change.copies.added), (1, 1));
+}
+
+#[test]
+fn the_index_of_a_branch_grows_and_survives_damage_and_other_branches() {
+    let (_folder, repo) = bare();
+    let commits: Vec<CommitId> = published(&repo, 6, 80).into_iter().map(|(commit, ..)| commit).collect();
+    let file = own_files::path(&repo, "cache/history");
+    let index = |newest: CommitId| HistoryIndex::up_to(&repo, newest).unwrap().into_entries();
+    let half = index(commits[39]);
+    assert_eq!(half.iter().map(|entry| entry.commit).collect::<Vec<_>>(), commits[..40]);
+    let text = || std::fs::read_to_string(&file).unwrap();
+    let (before, whole) = (text(), index(commits[79]));
+    assert_eq!(whole[..40], half);
+    assert!(text().len() > before.len());
+    // A question about the past leaves the file as it is.
+    let grown = text();
+    assert_eq!((index(commits[39]), text()), (half.clone(), grown.clone()));
+    for damage in
+        [String::new(), grown[..grown.len() - 9].to_owned(), grown.replace("c", "d"), "*\n".to_owned()]
+    {
+        std::fs::write(&file, damage).unwrap();
+        assert_eq!(index(commits[79]), whole);
+        assert_eq!(text(), grown);
+    }
+    // A branch that left the known one after half of it.
+    let other = repo.commit(commits[39]).unwrap();
+    let mut writer = Writer::new(&repo).unwrap();
+    let message = repo.commit(commits[40]).unwrap().message;
+    let tree = repo.commit(commits[40]).unwrap().tree;
+    let tip = writer.commit(tree, &[other.id], &format!("{message}\n"), &Identity::default(), 7).unwrap();
+    repo.flush().unwrap();
+    let left = index(tip);
+    assert_eq!((left.len(), &left[..40]), (41, &half[..]));
+    assert_eq!(index(commits[79]), whole);
 }

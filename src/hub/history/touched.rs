@@ -17,7 +17,8 @@ use berth_git::{EntryKind, PathChange, Repo, TreeId};
 pub struct Touched {
     /// The changed files of clusters.
     pub counts: Counts,
-    /// The changed placements, each with the clusters whose copies changed.
+    /// The changed placements, each with the clusters whose copies changed. The first publication of all names no clusters:
+    /// it changed all copies that there are.
     pub placements: BTreeMap<Key, BTreeSet<Arc<str>>>,
     /// The files of changed placements before the publication.
     former: Vec<(String, Key)>,
@@ -67,6 +68,11 @@ impl<'r> TouchedPlacements<'r> {
                     decision.objects.iter().map(|object| (path::of_object(object), decision.key.clone()));
                 touched.former.extend(files);
             }
+        }
+        // The first publication of all made all decisions, and every copy.
+        if trees[0] == TreeId::EMPTY {
+            touched.placements = candidates.into_iter().map(|key| (key, BTreeSet::new())).collect();
+            return Ok(touched);
         }
         self.pass(&touched);
         candidates.extend(changed.copies.keys().filter_map(|file| self.owners.get(file)).flatten().cloned());

@@ -305,9 +305,14 @@ fn decision_at(repo: &Repo, root: TreeId, key: &Key) -> Result<Option<Decision>,
     Ok(id.map(|id| repo.blob(id)).transpose()?.and_then(|bytes| decision::read_decision(&bytes).ok()))
 }
 
+/// Returns the path of a decision in a state.
+pub fn decision_place(key: &Key) -> String {
+    format!("{}/{}", layout::DECISIONS, path::of_key(key))
+}
+
 /// Returns the id of one decision of a state.
 pub fn decision_id(repo: &Repo, root: TreeId, key: &Key) -> Result<Option<ContentId>, InputError> {
-    match repo.entry_at(root, &format!("{}/{}", layout::DECISIONS, path::of_key(key)))? {
+    match repo.entry_at(root, &decision_place(key))? {
         Some(EntryKind::File(id)) => Ok(Some(id)),
         _ => Ok(None),
     }

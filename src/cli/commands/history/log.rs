@@ -33,7 +33,7 @@ pub(crate) struct LogArgs {
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     limit: usize,
     /// Trace the causes of this many publications, the newest ones
-    #[arg(long, value_name = "COUNT", default_value_t = 3)]
+    #[arg(long, value_name = "COUNT", default_value_t = 1)]
     causes: usize,
     #[command(flatten)]
     history: HistoryArgs,

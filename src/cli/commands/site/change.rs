@@ -56,7 +56,7 @@ impl ChangePageArgs {
 }
 
 fn held(one: &berth_engine::gate::Held) -> Held {
-    Held { key: one.key.clone(), digest: one.digest.clone() }
+    Held { key: one.key.clone(), digest: one.digest }
 }
 
 impl ToShow<'_> {

@@ -74,7 +74,7 @@ impl Gathered {
         let is_past = options.at.is_some();
         let (members, source) =
             if is_past { (None, SourceProgress::default()) } else { members(located, ui)? };
-        let built = built(located, inputs.as_ref(), is_past, ui)?;
+        let built = built(located, &current, inputs.as_ref(), is_past, ui)?;
         let now = if is_past { current.trailers.now.unwrap_or_default() } else { ui.now() };
         let rollouts = RolloutProgress::all(Sources { current: &current.state, built: built.as_ref(), now });
         let until = match &members {
@@ -186,14 +186,16 @@ fn members(located: &Located, ui: &Ui) -> Result<(Option<GatheredMembers>, Sourc
 }
 
 /// Makes the step that follows the state: for the newest publication as a pass would make it now, for an earlier one
-/// from its own record. `None` without a source: then rollouts are known from their record alone.
+/// from its own record. `None` without a source: then rollouts are known from their record alone. `None` also for a fleet
+/// without rollouts, because it renders the whole fleet.
 fn built(
     located: &Located,
+    current: &CurrentState,
     inputs: Option<&PassInputs>,
     is_past: bool,
     ui: &Ui,
 ) -> Result<Option<Built>, CommandError> {
-    let Some(inputs) = inputs else { return Ok(None) };
+    let Some(inputs) = inputs.filter(|_| !current.state.releases.is_empty()) else { return Ok(None) };
     match is_past {
         true => Ok(Some(inputs.build(&mut GitContents::remembering(located.repo())?)?)),
         false => located.build(ui.now(), ui).map(Some),

@@ -23,6 +23,11 @@ use berth_hub::history::{Touched, TouchedPlacements};
 use berth_hub::publish::{CurrentState, Trailers, claimed};
 use berth_site::inputs::{Held, Publication};
 
+/// The causes of a publication that changed more objects are not traced, and none in a fleet of more copies: a trace decides
+/// and renders the fleet again. The page names `berth diff` in their place.
+const MOST_TRACED: usize = 50_000;
+const MOST_COPIES: usize = 250_000;
+
 /// A publication as Git has it, and its trailers.
 type Published = (CommitInfo, Trailers);
 
@@ -65,7 +70,13 @@ pub(super) fn read(
         history.push(publication(repo, commit, before, touched)?);
     }
     let explaining = Explaining { repo, branch: &located.state.refs.rendered, ui };
-    let explained = explaining.newest(&commits, options.causes.min(options.history), known)?;
+    let copies: usize = current.state.decisions.values().map(|decision| decision.picks.len()).sum();
+    let is_small = |publication: &Publication| {
+        let counts = publication.changes.unwrap_or_default();
+        copies <= MOST_COPIES && counts.removed + counts.changed + counts.added <= MOST_TRACED
+    };
+    let small: Vec<bool> = history.iter().map(is_small).collect();
+    let explained = explaining.newest(&commits, &small, options.causes.min(options.history), known)?;
     for (publication, explained) in history.iter_mut().zip(explained) {
         publication.explained = explained;
     }
@@ -168,6 +179,7 @@ impl Explaining<'_> {
     fn newest(
         &self,
         commits: &[Published],
+        small: &[bool],
         most: usize,
         known: &mut KnownHistory,
     ) -> Result<Vec<Option<FoldedPlan>>, CommandError> {
@@ -180,7 +192,8 @@ impl Explaining<'_> {
             if earlier.is_none() && !is_first(commit, trailers) {
                 break;
             }
-            if !trailers.source.is_some_and(|source| self.repo.has_commit(source)) {
+            let has_source = trailers.source.is_some_and(|source| self.repo.has_commit(source));
+            if !has_source || !small[index] {
                 explained.push(None);
                 end = None;
                 continue;
