@@ -111,6 +111,8 @@ mod prune;
 #[cfg(unix)]
 mod pull_requests;
 #[cfg(unix)]
+#[cfg(unix)]
+mod quickstart;
 mod racing;
 #[cfg(unix)]
 #[cfg(unix)]
