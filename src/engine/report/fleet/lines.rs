@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use super::{FleetSummary, with_objects};
 use crate::dialects::{Dialects, Placed, Reported};
 use crate::state::ObjectIndex;
+use berth_base::model::release::Releases;
 use berth_base::model::status::Problem;
 use berth_base::model::{Decision, Key, Map, Member, MemberState, MemberView, Pick, Timestamp};
 use berth_base::packed::Packed;
@@ -194,7 +195,7 @@ impl FleetSummary {
         let pick = decision.picks.iter().find(|pick| *pick.cluster == *cluster)?;
         let releases = self.inputs.releases.get(&decision.key);
         let view: Option<MemberView<'_>> = self.inputs.view(cluster);
-        let waits = releases.is_some_and(|releases| releases.is_waiting(pick));
+        let waits = Releases::has_waiting(releases.map(|releases| &**releases), pick);
         let is_unmade = decision.failures.iter().any(|failure| failure.cluster == cluster);
         let placed = Placed { cluster, member: view.as_ref(), waits };
         let state = CopyState::of(decision, &placed, is_unmade);
