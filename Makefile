@@ -1,6 +1,6 @@
 # The two commands of the README: `cargo run --profile demo -- demo`, and `make test`.
 
-.PHONY: quick test test-all check beds reproducible fmt lint deny bench fuzz clean-demo
+.PHONY: quick test test-all check beds reproducible fmt lint deny bench book fuzz clean-demo
 
 export TMPDIR := $(shell tests/tools/scratch)
 
@@ -44,6 +44,10 @@ deny:
 
 bench:
 	cargo bench -p berth
+
+# Needs mdBook: `cargo install --locked mdbook`. The pages are in target/book.
+book:
+	mdbook build docs
 
 # Needs a nightly toolchain and cargo-fuzz. One minute each. The tests run what the targets do as well.
 fuzz:

@@ -416,17 +416,3 @@ fn nothing_that_a_repositorys_settings_name_is_run_and_files_are_read_as_they_ar
     let stored = std::fs::read_to_string(target.join("shop/ConfigMap_web.yaml")).expect("it is applied");
     assert!(stored.contains("value: one\n") && !stored.contains('\r'), "{stored:?}");
 }
-
-#[test]
-fn what_the_page_says_was_tried_is_tried() {
-    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = std::fs::read_to_string(root.join("docs/safety.md")).expect("the page");
-    let (_, tried) = page.split_once("## What was tried").expect("its section");
-    let named: Vec<(&str, &str)> = tried.split('`').filter_map(|word| word.split_once("::")).collect();
-    let named: Vec<_> = named.into_iter().filter(|(_, test)| test.contains('_')).collect();
-    assert!(named.len() > 20, "{named:?}");
-    for (file, test) in named {
-        let text = std::fs::read_to_string(root.join(format!("tests/it/{file}.rs"))).unwrap_or_default();
-        assert!(text.contains(&format!("fn {test}()")), "there is no test `{file}::{test}`");
-    }
-}

@@ -51,39 +51,6 @@ fn the_first_fleet_of_the_readme_works_as_written() {
     }
 }
 
-/// The anchor that a forge gives to a heading.
-fn anchor(heading: &str) -> String {
-    let kept = heading.to_lowercase().replace(' ', "-");
-    kept.chars().filter(|c| c.is_alphanumeric() || "-_".contains(*c)).collect()
-}
-
-#[test]
-fn no_link_of_the_first_pages_is_broken() {
-    let mut broken = Vec::new();
-    for page in
-        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "deploy/README.md", "docs/roadmap.md"]
-    {
-        let text = read(page);
-        let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
-        for link in links.filter(|link| !link.contains("://")) {
-            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
-            let file = if file.is_empty() {
-                root().join(page)
-            } else {
-                root().join(page).with_file_name("").join(file)
-            };
-            let has_heading = |text: String| {
-                let headings = text.lines().filter_map(|line| line.trim_start_matches('#').strip_prefix(' '));
-                headings.map(anchor).any(|one| one == heading)
-            };
-            if !file.exists() || !heading.is_empty() && !has_heading(read(&file)) {
-                broken.push(format!("{page}: {link}"));
-            }
-        }
-    }
-    assert!(broken.is_empty(), "{}", broken.join("\n"));
-}
-
 #[test]
 fn the_readme_links_each_page_once() {
     let readme = read("README.md");
@@ -95,6 +62,24 @@ fn the_readme_links_each_page_once() {
             usize::from(name.ends_with(".md") && !["roadmap.md", "SUMMARY.md"].contains(&name.as_str()));
         assert_eq!(times, expected, "docs/{name}");
     }
+}
+
+/// The pages that a text links, in order, without their folder.
+fn linked(text: &str) -> Vec<&str> {
+    let links = text.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(link, _)| link);
+    links.map(|link| link.trim_start_matches("docs/")).collect()
+}
+
+#[test]
+fn the_groups_of_the_readme_are_the_parts_of_the_book() {
+    let (summary, readme) = (read("docs/SUMMARY.md"), read("README.md"));
+    let parts = summary.split("\n# ").skip(1).map(|part| part.split("\n---\n").next().expect("a part"));
+    let parts: Vec<_> = parts.map(|part| (part.lines().next().expect("a name"), linked(part))).collect();
+    let (_, groups) = readme.split_once("\n## Documentation\n").expect("the section");
+    let groups = groups.split("\n\n").filter_map(|group| group.strip_prefix("**")?.split_once("**: "));
+    let groups: Vec<_> = groups.map(|(name, pages)| (name, linked(pages))).collect();
+    assert_eq!(parts.len(), 4);
+    assert_eq!(groups, parts);
 }
 
 #[test]

@@ -26,9 +26,9 @@ fn the_command_line_page_is_what_help_says() {
             }
         }
         if *command == *"import" {
-            add("berth import kubefed", &["import", "kubefed", "--help"]);
-            add("berth import kubefleet", &["import", "kubefleet", "--help"]);
-            add("berth import ocm", &["import", "ocm", "--help"]);
+            for hub in ["kubefed", "kubefleet", "ocm", "clusterprofiles"] {
+                add(&format!("berth import {hub}"), &["import", hub, "--help"]);
+            }
         }
     }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/cli.md");

@@ -21,6 +21,7 @@ mod azure;
 #[cfg(unix)]
 mod bad_inputs;
 mod bad_objects;
+mod book;
 #[cfg(unix)]
 mod bundle;
 mod caching;

@@ -555,10 +555,8 @@ fn the_job_of_gitlab_fetches_all_that_a_review_needs() {
 }
 
 #[test]
-fn the_page_shows_the_workflow_file_and_commands_that_work() {
+fn the_page_names_the_workflow_files_and_its_commands_work() {
     let page = read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/pull-requests.md"));
-    let shown = page.split_once("```yaml\n").expect("a block").1.split_once("```").expect("its end").0;
-    assert_eq!(shown, read(&workflow::path("github.yml")));
     for name in ["github.yml", "github-forks.yml", "gitlab-ci.yml", "gitea.yml"] {
         assert!(page.contains(&format!("../deploy/ci/{name}")), "{name}");
     }

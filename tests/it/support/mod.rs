@@ -284,7 +284,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 37] = [
+pub const COMMANDS: [&str; 42] = [
     "demo",
     "init",
     "validate",
@@ -296,6 +296,8 @@ pub const COMMANDS: [&str; 37] = [
     "plan",
     "review",
     "diff",
+    "why",
+    "log",
     "rollout",
     "run",
     "sync",
@@ -303,8 +305,11 @@ pub const COMMANDS: [&str; 37] = [
     "resume",
     "status",
     "site",
+    "ui",
+    "map",
     "wait",
     "verify",
+    "public-key",
     "doctor",
     "bundle",
     "import",
