@@ -44,7 +44,8 @@ fn every_step_works_on_two_clusters_and_nothing_is_left() {
     let Some(oslo) = ControlPlane::start(Wanted::USUAL) else { return };
     let Some(turin) = ControlPlane::start_beside(Wanted::USUAL) else { return };
     let folder = tempfile::tempdir().expect("a folder");
-    let (berth, kubectl) = (PathBuf::from(berth().get_program()), PathBuf::from(oslo.kubectl().get_program()));
+    let (berth, kubectl) =
+        (PathBuf::from(berth().get_program()), PathBuf::from(oslo.kubectl().get_program()));
     let programs = [("berth", berth.as_path()), ("kubectl", kubectl.as_path())];
     let run = |args: &[&str]| {
         let mut command = quickstart(folder.path(), &programs, args);
@@ -95,6 +96,11 @@ fn it_says_what_it_needs() {
     }
     command.env("PATH", &bin);
     let ran = Ran::of(&mut command);
-    assert!(ran.code != 0 && ran.err.contains("quickstart needs kubectl: https://"), "{}{}", ran.out, ran.err);
+    assert!(
+        ran.code != 0 && ran.err.contains("quickstart needs kubectl: https://"),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
     assert!(!folder.path().join("here").exists());
 }

@@ -104,6 +104,43 @@ fn the_page_of_a_change_opens_with_the_change_and_fits() {
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
+/// The budgets of a page of 5,000 placements and 5,000 clusters, in milliseconds of processor time. `BERTH_LARGE_PAGE=DIR` measures
+/// that of a large fleet (`cargo bench --bench page` makes one, and keeps it with `BERTH_BENCH_KEEP=1`).
+#[test]
+#[ignore = "needs Chromium"]
+fn a_page_is_drawn_searched_and_scrolled_within_its_budgets() {
+    let Some(mut browser) = Browser::start() else { return };
+    let large = std::env::var_os("BERTH_LARGE_PAGE").map(PathBuf::from);
+    let (_folder, small) = unhappy();
+    let page = large.clone().unwrap_or(small);
+    let begun = browser.milliseconds();
+    opened(&mut browser, &page);
+    browser.until("fleet !== null && view.rowCount > 0");
+    browser.settle();
+    let drawn = browser.milliseconds() - begun;
+    browser.press("/");
+    browser.until("document.querySelector('dialog[open] input') !== null");
+    let (begun, keys) = (browser.milliseconds(), ["a", "p", "p", "-", "0", "0"]);
+    for key in keys {
+        browser.press(key);
+        browser.settle();
+    }
+    let key = (browser.milliseconds() - begun) / keys.len() as f64;
+    browser.press("Escape");
+    browser.go("#/?zoom=whole");
+    browser.until("view?.rowUnits?.length > 0");
+    browser.settle();
+    let begun = browser.milliseconds();
+    let scroll = "new Promise((done) => { let left = 60; const step = () => { view.box.scrollTop += 17; view.box.scrollLeft += 11; \
+                  left-- ? requestAnimationFrame(step) : done(true); }; step(); })";
+    browser.value(scroll);
+    let frame = (browser.milliseconds() - begun) / 60.0;
+    eprintln!("drawn in {drawn:.0} ms, a key of search {key:.1} ms, a frame of scrolling {frame:.1} ms");
+    // Under coverage, sanitizers or a foreign load, times say nothing about a small page.
+    let slack = if large.is_some() { 1.0 } else { 3.0 };
+    assert!(drawn < 400.0 * slack && key < 20.0 * slack && frame < 16.0 * slack);
+}
+
 #[test]
 #[ignore = "needs Chromium"]
 fn texts_of_the_fleet_stay_text_in_every_view() {

@@ -58,7 +58,7 @@ impl Browser {
         let host = address.split('/').next().expect("a host").to_owned();
         let socket = open(&host, &page_of(&host));
         let mut browser = Browser { child, socket, last: 0, events: Vec::new(), _profile: profile };
-        for domain in ["Page", "Runtime", "Log", "Network"] {
+        for domain in ["Page", "Runtime", "Log", "Network", "Performance"] {
             browser.call(&format!("{domain}.enable"), json!({}));
         }
         browser.size(1280);
@@ -161,6 +161,15 @@ impl Browser {
     /// Waits until the page has drawn what it shows.
     pub fn settle(&mut self) {
         self.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))");
+    }
+
+    /// The processor time of the page's main thread so far, in milliseconds.
+    pub fn milliseconds(&mut self) -> f64 {
+        let metrics = self.call("Performance.getMetrics", json!({}));
+        let all = metrics["metrics"].as_array().expect("metrics");
+        let thread =
+            all.iter().find(|metric| metric["name"] == "ThreadTime").expect("the time of the thread");
+        thread["value"].as_f64().expect("a number") * 1_000.0
     }
 
     /// Takes a picture of the page, or of its visible part, as PNG.
