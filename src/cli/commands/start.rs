@@ -280,6 +280,7 @@ impl<'u> Demo<'u> {
         self.ui.out(&format!(
             "   git -C {fleet} log --stat berth/rendered     every generated commit\n   \
              {program} explain web --repo {fleet}     why each cluster, and why not\n   \
+             {program} ui --repo {fleet}     the fleet as a page\n   \
              ls -R {}     what the members have\n   \
              mend {fleet}/shop/web.yaml and commit, or approve with the line above, then:\n   \
              {program} plan --diff --repo {fleet}\n   \

@@ -217,7 +217,7 @@ impl Record {
             let error = CommandError::usage("nothing is published yet");
             return Err(error.hint("publish with `berth run --once`"));
         }
-        let now = args.now.unwrap_or_else(Timestamp::now);
+        let now = args.now.unwrap_or_else(|| ui.now());
         let built = located.build(now, ui)?;
         let current = located.state.current.map(|current| current.state).unwrap_or_default();
         Ok(Record { current, built, now })

@@ -8,12 +8,13 @@ use crate::commands::status::{FleetStatus, Selection, gather};
 use crate::flags::state::{self, Located};
 use crate::output::ui::Ui;
 use crate::process::exit::CommandError;
-use berth_base::model::{ClusterStatus, Fleet, Key, Map, Shared, Timestamp};
+use berth_base::model::{ClusterStatus, Decision, Fleet, Key, Map, Shared, Timestamp};
 use berth_engine::dialects::Detail;
 use berth_engine::gate::HeldRecord;
 use berth_engine::pipeline::Built;
 use berth_engine::report::{ClusterLine, FleetSummary};
 use berth_engine::rollouts::{RolloutProgress, Sources};
+use berth_engine::state::State;
 use berth_git::GitContents;
 use berth_git::shared_refs::trailers::HELD;
 use berth_hub::inputs::PassInputs;
@@ -195,11 +196,17 @@ fn built(
     is_past: bool,
     ui: &Ui,
 ) -> Result<Option<Built>, CommandError> {
-    let Some(inputs) = inputs.filter(|_| !current.state.releases.is_empty()) else { return Ok(None) };
+    let Some(inputs) = inputs.filter(|_| has_rollouts(&current.state)) else { return Ok(None) };
     match is_past {
         true => Ok(Some(inputs.build(&mut GitContents::remembering(located.repo())?)?)),
         false => located.build(ui.now(), ui).map(Some),
     }
+}
+
+/// Reports whether a workload goes, or is to go, in steps.
+fn has_rollouts(state: &State) -> bool {
+    let is_pending = |decision: &Decision| decision.picks.iter().any(|pick| pick.pending);
+    !state.releases.is_empty() || state.decisions.values().any(is_pending)
 }
 
 /// Returns the held removals: of the source processed last, or of a past publication.
