@@ -16,8 +16,8 @@ async function changePage() {
 }
 
 function changeHead({ title, words, now, end, held }) {
-  return h('div', { class: 'head' }, h('p', { class: 'crumb' }, 'Not published yet'), h('h1', {}, title), h('p', { class: 'sub m' }, breakable(words)),
-    h('p', { class: 'sub' }, 'First step: ', sideCounts(now), ' In the end: ', sideCounts(end), held.length ? ' What is held is not counted.' : ''));
+  return h('div', { class: 'head' }, h('p', { class: 'crumb' }, 'Not published yet'), h('h1', {}, title), h('p', { class: 'sub m' }, breakable(words.replaceAll('`', ''))),
+    h('p', { class: 'sub' }, JSON.stringify(now) === JSON.stringify(end) ? ['At once: ', sideCounts(end)] : ['First step: ', sideCounts(now), ' In the end: ', sideCounts(end)], held.length ? ' What is held is not counted.' : ''));
 }
 
 function sideCounts(changes) {

@@ -64,7 +64,7 @@ pub(crate) fn cmd_why(args: &WhyArgs, ui: &Ui) -> Outcome {
         }
         Subject::Placement { cluster: Some(cluster), .. }
         | Subject::Object { cluster: Some(cluster), .. } => {
-            known(cluster, &current)?;
+            known(repo, cluster, &current)?;
             Answer::InCluster(Box::new(Place::explained(&entries, &current, cluster)?))
         }
         Subject::Placement { .. } | Subject::Object { .. } => {
@@ -78,12 +78,17 @@ pub(crate) fn cmd_why(args: &WhyArgs, ui: &Ui) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn known(cluster: &str, current: &CurrentState) -> Result<(), CommandError> {
+/// Refuses a cluster that has no object, and never had one.
+fn known(repo: &Repo, cluster: &str, current: &CurrentState) -> Result<(), CommandError> {
     let names = || current.state.folders.keys().map(String::as_str);
-    if names().any(|name| name == cluster) {
+    let had_objects = || {
+        let mut events = Events::of(repo, current.commit, Subject::Cluster(cluster.to_owned()))?;
+        Ok::<bool, CommandError>(events.next().transpose()?.is_some())
+    };
+    if names().any(|name| name == cluster) || had_objects()? {
         return Ok(());
     }
-    let error = CommandError::usage(format!("no cluster `{cluster}` in this publication"));
+    let error = CommandError::usage(format!("no cluster `{cluster}` in any publication until then"));
     Err(match did_you_mean(cluster, names()) {
         Some(near) => error.hint(near),
         None => error,
