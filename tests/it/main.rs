@@ -129,6 +129,8 @@ mod registry_trust;
 #[cfg(target_os = "linux")]
 mod release;
 #[cfg(unix)]
+mod release_descriptions;
+#[cfg(unix)]
 mod reloading;
 #[cfg(unix)]
 mod remote_faults;

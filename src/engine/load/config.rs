@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use super::documents::FileDocuments;
 use super::file_cache::FileCache;
 use super::glob::Pattern;
+use super::packages::Packages;
 use crate::dialects::{Dialect, Dialects};
 use crate::{access, policy_tests};
 use berth_base::diag::Severity;
@@ -28,16 +29,23 @@ pub struct FleetConfig {
     pub unknown_fields: Severity,
     /// The disabled switches of dialects, each with the dialect's name.
     pub switched_off: BTreeSet<(&'static str, &'static str)>,
+    /// The folders of the tree that other programs render.
+    pub packages: Packages,
 }
 
 impl Default for FleetConfig {
     fn default() -> FleetConfig {
-        FleetConfig { exclude: Vec::new(), unknown_fields: Severity::Error, switched_off: BTreeSet::new() }
+        FleetConfig {
+            exclude: Vec::new(),
+            unknown_fields: Severity::Error,
+            switched_off: BTreeSet::new(),
+            packages: Packages::default(),
+        }
     }
 }
 
 impl FleetConfig {
-    /// Reports whether a file is excluded. The settings, access rules and policy tests never are; the
+    /// Reports whether a file is excluded, by the settings or as a part of a package. The settings, access rules and policy tests never are; the
     /// examples of policy tests always are.
     pub fn excludes(&self, path: &str) -> bool {
         if path.starts_with(policy_tests::FOLDER) {
@@ -45,7 +53,23 @@ impl FleetConfig {
         }
         path != CONFIG_PATH
             && !path.starts_with(access::FOLDER)
-            && self.exclude.iter().any(|pattern| pattern.matches(path))
+            && (self.packages.has(path) || self.leaves_out(path))
+    }
+
+    /// Reports whether the settings exclude a file.
+    fn leaves_out(&self, path: &str) -> bool {
+        self.exclude.iter().any(|pattern| pattern.matches(path))
+    }
+
+    /// Finds the packages of a tree.
+    pub(super) fn with_packages(
+        mut self,
+        tree: &SourceTree,
+        dialects: Dialects,
+        cache: &mut FileCache,
+    ) -> FleetConfig {
+        self.packages = Packages::of(tree, dialects, &|path| !self.leaves_out(path) && !is_of_rules(path), cache);
+        self
     }
 
     /// Returns the disabled switches of one dialect.
@@ -53,6 +77,11 @@ impl FleetConfig {
         let off = self.switched_off.iter().filter(|(of, _)| *of == dialect.name);
         off.map(|(_, switch)| *switch).collect()
     }
+}
+
+/// Reports whether a file is below a folder of rules, which nothing excludes.
+fn is_of_rules(path: &str) -> bool {
+    [access::FOLDER, policy_tests::FOLDER].iter().any(|folder| path.starts_with(folder))
 }
 
 /// Reads the settings and reports their faults.

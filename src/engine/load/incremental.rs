@@ -94,6 +94,9 @@ fn changed_files<'t>(
     let mut changed = Vec::new();
     for Change { before, after, .. } in last.files.changes_by(&tree.files, |old, new| old.id == new.id) {
         let after = after?;
+        if config.packages.depend_on(&after.path) {
+            return None;
+        }
         if !config.excludes(&after.path) {
             changed.push(ChangedFile { before, after });
         }

@@ -14,6 +14,7 @@ mod incremental;
 mod last_good;
 mod merge_clusters;
 mod misspelt_groups;
+pub mod packages;
 mod rollout_policies;
 #[cfg(test)]
 mod tests;
@@ -113,7 +114,7 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
             &documents::read(&CONFIG_PATH.into(), &bytes, &Limits::default()),
             first.dialects,
         )
-        && settings.config != first.loaded.config
+        && settings.config.clone().with_packages(tree, first.dialects, cache) != first.loaded.config
     {
         first = read(tree, settings, first.dialects, cache);
     }
@@ -172,6 +173,7 @@ fn adopt(fleet: &mut Fleet, earlier: &Fleet) {
 
 fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut FileCache) -> ReadTree {
     let Settings { config, are_broken: settings_are_broken } = settings;
+    let config = config.with_packages(tree, dialects, cache);
     let world = earlier_rules::world(tree, dialects, cache);
     let files = read_files(tree, &config, cache);
     let size = files.iter().fold(FileSize::default(), |sum, (_, file)| sum.plus(file.size));
@@ -181,6 +183,7 @@ fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut F
     let mut loaded = Loaded { config, tests, ..Loaded::default() };
     let mut objects = tree_objects(&files, &judged, winners.as_ref(), &mut loaded);
     objects.staying = earlier_rules::staying(tree, &judged, cache);
+    loaded.diagnostics.extend(loaded.config.packages.note());
     loaded.diagnostics.extend(judged.found);
     loaded.diagnostics.extend(earlier_rules::note(tree, &world));
     let outside = objects.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));

@@ -15,6 +15,7 @@ use berth_engine::causes::{
     Blame, Causes, Edits, Effects, How, InputChange, InputKind, Seen, Trials, trace, words,
 };
 use berth_engine::dialects::describes_cluster;
+use berth_engine::load::packages::is_marker;
 use berth_engine::load::{FileCache, History};
 use berth_engine::pipeline::{Built, Inputs, PipelineCache};
 use berth_engine::plan::ClusterChange;
@@ -45,7 +46,7 @@ impl PassInputs {
         let then = self.publication.moment.unwrap_or(self.now);
         let before = self.published_tree(repo, source)?;
         let ReadSource { tree, loaded, .. } = &self.source;
-        let edits = Edits::between(&before, tree, |path| loaded.config.excludes(path));
+        let edits = Edits::between(&before, tree, |path| loaded.config.excludes(path) && !is_marker(path));
         let effects = Effects::between(&self.current, next);
         let (parsed, built) = (mem::take(&mut self.cache.parsed), self.cache.built.clone());
         let mut step = RepeatableStep {

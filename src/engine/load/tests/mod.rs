@@ -3,6 +3,7 @@
 mod hostile;
 mod incremental;
 mod keeping;
+mod packages;
 mod rivals;
 mod rollout_policies;
 mod rules;
