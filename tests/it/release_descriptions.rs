@@ -42,7 +42,8 @@ impl Described {
         let names = ["amd64", "arm64"].map(|arch| format!("berth-{VERSION}-linux-{arch}.tar.gz"));
         let known: serde_json::Map<String, Json> =
             names.into_iter().zip(&sums).map(|(name, sum)| (name, sum.as_str().into())).collect();
-        let given = serde_json::json!([VERSION, known, "https://downloads.example.com/v1/", "https://example.com"]);
+        let given =
+            serde_json::json!([VERSION, known, "https://downloads.example.com/v1/", "https://example.com"]);
         let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("deploy/release");
         let mut python = hermetic("python3");
         python.current_dir(folder.path()).args(["-B", "-c", script, &given.to_string()]);

@@ -68,7 +68,8 @@ impl FleetConfig {
         dialects: Dialects,
         cache: &mut FileCache,
     ) -> FleetConfig {
-        self.packages = Packages::of(tree, dialects, &|path| !self.leaves_out(path) && !is_of_rules(path), cache);
+        self.packages =
+            Packages::of(tree, dialects, &|path| !self.leaves_out(path) && !is_of_rules(path), cache);
         self
     }
 

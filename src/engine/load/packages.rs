@@ -91,7 +91,9 @@ fn split(path: &str) -> Option<(&str, &str)> {
 
 fn is_below(folders: &BTreeSet<String>, path: &str) -> bool {
     !folders.is_empty()
-        && path.match_indices('/').any(|(slash, _)| path.get(..=slash).is_some_and(|folder| folders.contains(folder)))
+        && path
+            .match_indices('/')
+            .any(|(slash, _)| path.get(..=slash).is_some_and(|folder| folders.contains(folder)))
 }
 
 fn below<'t>(tree: &'t SourceTree, folder: &'t str) -> impl Iterator<Item = &'t SourceFile> {
@@ -104,5 +106,7 @@ fn has_fleet_objects(files: &[&SourceFile], dialects: Dialects, cache: &mut File
     let documents: Vec<Document> =
         read.iter().flat_map(|file| &file.objects).map(|(document, _)| document.clone()).collect();
     read.iter().any(|file| file.broken)
-        || dialects.iter().any(|dialect| (dialect.claim)(&documents).iter().any(|claim| *claim != Claim::Foreign))
+        || dialects
+            .iter()
+            .any(|dialect| (dialect.claim)(&documents).iter().any(|claim| *claim != Claim::Foreign))
 }

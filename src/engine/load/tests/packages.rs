@@ -41,7 +41,10 @@ fn a_folder_with_fleet_objects_is_no_base_and_the_root_is_neither() {
     ]);
     assert_eq!(clusters(&loaded), ["a"]);
     let said = said(&loaded);
-    assert!(said.contains(&"note: skipped 1 Kustomize base, which other programs render".to_owned()), "{said:?}");
+    assert!(
+        said.contains(&"note: skipped 1 Kustomize base, which other programs render".to_owned()),
+        "{said:?}"
+    );
     assert!(errors(&loaded).is_empty(), "{said:?}");
     // What cannot be read may be a fleet object.
     let broken = load(&[("fleet/kustomization.yaml", KUSTOMIZATION), ("fleet/a.yaml", "kind: [\n")]);
@@ -51,7 +54,8 @@ fn a_folder_with_fleet_objects_is_no_base_and_the_root_is_neither() {
 #[test]
 fn settings_still_exclude_and_rules_are_always_read() {
     let config = "apiVersion: berth.dev/v1alpha1\nkind: FleetConfig\nspec: {exclude: [charts]}\n";
-    let loaded = load(&[("berth.yaml", config), ("charts/web/Chart.yaml", CHART), ("charts/web/x.yaml", TEMPLATE)]);
+    let loaded =
+        load(&[("berth.yaml", config), ("charts/web/Chart.yaml", CHART), ("charts/web/x.yaml", TEMPLATE)]);
     assert_eq!(said(&loaded), [""; 0]);
     let loaded = load(&[("access/Chart.yaml", CHART), ("access/team.yaml", "kind: [\n")]);
     let said = said(&loaded);
@@ -63,10 +67,13 @@ fn settings_still_exclude_and_rules_are_always_read() {
 #[test]
 fn packages_that_come_and_go_are_seen_by_a_daemon() {
     let cluster = |name: &str| {
-        format!("apiVersion: core.kubefed.io/v1beta1\nkind: KubeFedCluster\nmetadata: {{name: {name}, namespace: k}}\nspec: {{apiEndpoint: 'https://x', secretRef: {{name: x}}}}\n")
+        format!(
+            "apiVersion: core.kubefed.io/v1beta1\nkind: KubeFedCluster\nmetadata: {{name: {name}, namespace: k}}\nspec: {{apiEndpoint: 'https://x', secretRef: {{name: x}}}}\n"
+        )
     };
     let mut files: BTreeMap<&str, String> = BTreeMap::new();
-    for (index, path) in ["c/a.yaml", "c/b.yaml", "c/d.yaml", "x/e.yaml", "x/f.yaml"].into_iter().enumerate() {
+    for (index, path) in ["c/a.yaml", "c/b.yaml", "c/d.yaml", "x/e.yaml", "x/f.yaml"].into_iter().enumerate()
+    {
         files.insert(path, cluster(&format!("c{index}")));
     }
     let mut cache = FileCache::default();
