@@ -34,8 +34,8 @@ fn the_plan_of_the_readme_is_the_one_of_the_demo() {
 fn the_first_fleet_of_the_readme_works_as_written() {
     let readme = read("README.md");
     let (_, section) = readme.split_once("\n## A first fleet\n").expect("the section");
-    let commands =
-        section.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block");
+    let blocks = section.split("```sh\n").skip(1).take(2).filter_map(|rest| rest.split("```").next());
+    let commands = blocks.collect::<String>();
     let folder = tempfile::tempdir().expect("a folder");
     let member = folder.path().join("oslo");
     assert!(commands.contains("dir:../oslo"), "{commands}");
@@ -43,9 +43,9 @@ fn the_first_fleet_of_the_readme_works_as_written() {
     let path = format!("{programs}:{}", std::env::var("PATH").expect("a path"));
     let mut bash = hermetic("bash");
     let ran =
-        Ran::of(bash.current_dir(folder.path()).env("PATH", path).args(["-e", "-c", commands])).expect(0);
+        Ran::of(bash.current_dir(folder.path()).env("PATH", path).args(["-e", "-c", &commands])).expect(0);
     assert!(member.join("hello/ConfigMap_greeting.yaml").is_file(), "{}", ran.out);
-    for words in ["FederatedConfigMap", "published ", "in sync", "start"] {
+    for words in ["FederatedConfigMap", "published ", "in sync", "start", "1 object changed", "a warmer greeting"] {
         assert!(ran.out.contains(words), "no `{words}` in\n{}", ran.out);
     }
 }
