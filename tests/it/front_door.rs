@@ -45,7 +45,9 @@ fn the_first_fleet_of_the_readme_works_as_written() {
     let ran =
         Ran::of(bash.current_dir(folder.path()).env("PATH", path).args(["-e", "-c", &commands])).expect(0);
     assert!(member.join("hello/ConfigMap_greeting.yaml").is_file(), "{}", ran.out);
-    for words in ["FederatedConfigMap", "published ", "in sync", "start", "1 object changed", "a warmer greeting"] {
+    for words in
+        ["FederatedConfigMap", "published ", "in sync", "start", "1 object changed", "a warmer greeting"]
+    {
         assert!(ran.out.contains(words), "no `{words}` in\n{}", ran.out);
     }
 }

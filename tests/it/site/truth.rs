@@ -164,13 +164,11 @@ fn check_status(shown: &Shown) {
         .map(|one| text(one, "name"))
         .collect();
     let known: BTreeSet<&str> = shown.names.clusters.iter().map(String::as_str).collect();
-    // The page has clusters without objects too: it says why nothing is there.
+    // The page has clusters without a folder too: it says why nothing is there yet.
     let listed: BTreeSet<&str> = clusters.iter().copied().collect();
     assert!(listed.is_subset(&known), "{listed:?} {known:?}");
-    let has_objects = |(id, _): &&(String, String)| shown.placements[id].object_count > 0;
-    let with_copies: BTreeSet<&str> =
-        shown.cells.keys().filter(has_objects).map(|(_, cluster)| cluster.as_str()).collect();
-    assert!(known.difference(&listed).all(|name| !with_copies.contains(name)), "{listed:?} {known:?}");
+    let folders = &shown.current.state.folders;
+    assert!(known.difference(&listed).all(|name| folders.get(*name).is_none()), "{listed:?} {known:?}");
     let losses = shown.current.state.ledger.losses.iter();
     let held: BTreeSet<(&Key, &str)> = losses
         .filter(|(_, loss)| loss.stage == Stage::Held)
@@ -226,8 +224,11 @@ fn check_reasons(shown: &Shown, random: &mut Random) -> bool {
             let name = text(cluster, "name");
             let Some(column) = shown.names.clusters.iter().position(|known| known == name) else { continue };
             let is_picked = cluster["picked"].as_bool().expect("a flag");
-            if !reasons[column].is_empty() && is_picked == decision.pick(name).is_some() {
-                assert_eq!(text(cluster, "reason"), reasons[column], "{id} in {name}");
+            // A picked cluster has the reason that was recorded when it was picked.
+            match decision.pick(name) {
+                Some(pick) => assert_eq!(pick.reason, reasons[column], "{id} in {name}"),
+                None if is_picked || reasons[column].is_empty() => {}
+                None => assert_eq!(text(cluster, "reason"), reasons[column], "{id} in {name}"),
             }
         }
     }
