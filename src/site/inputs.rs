@@ -129,8 +129,8 @@ pub struct ChangeSide {
     pub plan: FoldedPlan,
 }
 
-/// What a plan says beside causes and consequences: problems, rollouts, deadlines. A heading with lines, each with its
-/// mark.
+/// A part of a plan beside causes and consequences, such as problems, rollouts and deadlines: a heading with lines, each
+/// with its mark.
 #[derive(Clone, Debug, Default)]
 pub struct Remark {
     pub heading: String,

@@ -70,7 +70,7 @@ fn every_step_works_on_two_clusters_and_nothing_is_left() {
     ];
     assert_eq!(lines, expected.concat(), "{}", ran.out);
     assert!(ran.out.contains("\nBerth-Allow-Delete: "), "{}", ran.out);
-    // What was begun before is not begun over, and only what it made is removed.
+    // A second run in the same folder is refused, and `--clean` removes only a folder that the script made.
     let again = run(&["here"]);
     assert!(again.code != 0 && again.err.contains("here exists"), "{}", again.err);
     let other = run(&["--clean", "bin"]);

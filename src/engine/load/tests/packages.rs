@@ -46,7 +46,7 @@ fn a_folder_with_fleet_objects_is_no_base_and_the_root_is_neither() {
         "{said:?}"
     );
     assert!(errors(&loaded).is_empty(), "{said:?}");
-    // What cannot be read may be a fleet object.
+    // A file that cannot be read may describe a fleet object.
     let broken = load(&[("fleet/kustomization.yaml", KUSTOMIZATION), ("fleet/a.yaml", "kind: [\n")]);
     assert_eq!(errors(&broken).len(), 1, "{:?}", super::said(&broken));
 }
