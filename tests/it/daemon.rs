@@ -5,7 +5,8 @@ use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use crate::support::{RENDERED, Repo, berth, config_map, hermetic, small_fleet};
+use crate::support::signals::{self, Signal};
+use crate::support::{RENDERED, Repo, berth, config_map, small_fleet};
 
 /// A running daemon whose log lines can be waited for.
 pub struct Daemon {
@@ -70,8 +71,7 @@ impl Daemon {
 
     /// Asks it to stop; gives its exit code and the log that nobody waited for.
     pub fn stop_with_log(mut self) -> (i32, String) {
-        let pid = self.child.id().to_string();
-        assert!(hermetic("kill").args(["-TERM", &pid]).status().expect("kill runs").success());
+        assert!(signals::send(Signal::TERM, self.child.id()));
         let code = self.child.wait().expect("it ends").code().unwrap_or(-1);
         let lines: Vec<String> = self.lines.iter().collect();
         (code, lines.join("\n"))

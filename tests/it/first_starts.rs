@@ -16,6 +16,7 @@ use crate::support::disk::{Disk, Room};
 use crate::support::leftovers::{at_work, family, locks};
 use crate::support::random::{Random, rounds};
 use crate::support::remote::{Fleet, Plain, Running, Server};
+use crate::support::signals::{self, Signal};
 use crate::support::wait::{pause, until};
 use crate::support::{RENDERED, Ran, Repo, berth, config_map, hermetic, small_fleet};
 
@@ -253,8 +254,7 @@ fn kill_after(command: &mut Command, after: Duration, with_helpers: bool) -> Ran
         (false, false) => vec![child.id()],
     };
     for process in alive {
-        let process = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
-        let _ = rustix::process::kill_process(process.expect("a number"), rustix::process::Signal::KILL);
+        signals::send(Signal::KILL, process);
     }
     let status = child.wait().expect("it ends");
     assert!(status.signal().is_none_or(|signal| signal == 9), "{status}");

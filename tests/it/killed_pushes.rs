@@ -7,8 +7,9 @@ use std::time::SystemTime;
 
 use crate::support::leftovers::{family, locks};
 use crate::support::remote::{Fleet, Plain};
+use crate::support::signals::{self, Signal};
 use crate::support::wait::until;
-use crate::support::{RENDERED, Ran, berth, hermetic};
+use crate::support::{RENDERED, Ran, berth};
 
 /// Stops each push while it has the locks of all refs, and says when one is there.
 fn hold_pushes(fleet: &Fleet) {
@@ -57,8 +58,7 @@ fn kill_all(mut child: Child) {
     let all = family(child.id());
     assert!(all.len() > 2, "git and its helper are among them: {all:?}");
     for process in all {
-        let killed = hermetic("kill").args(["-KILL", &process.to_string()]).status();
-        assert!(killed.expect("kill runs").success());
+        assert!(signals::send(Signal::KILL, process), "{process}");
     }
     child.wait().expect("it ends");
 }
@@ -97,8 +97,7 @@ fn a_push_that_is_broken_off_leaves_no_lock() {
     std::fs::remove_file(at(&fleet)).expect("a push was held");
     // One whose daemon is asked to stop.
     let mut daemon = start_held(&fleet, &mut run(&fleet));
-    let stopped = hermetic("kill").args(["-TERM", &daemon.id().to_string()]).status();
-    assert!(stopped.expect("kill runs").success());
+    assert!(signals::send(Signal::TERM, daemon.id()));
     assert_eq!(daemon.wait().expect("it ends").code(), Some(0));
     assert_eq!(locks(&fleet.bare_path()), Vec::<PathBuf>::new());
     let_pushes_go(&fleet);

@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::member::{Member, annotated};
 use crate::support::page::page;
+use crate::support::signals::{self, Signal};
 use crate::support::wait::{PATIENCE, eventually};
 use crate::support::{Ran, berth, config_map, run, small_fleet};
 
@@ -46,13 +47,12 @@ impl Running {
 
     /// Asks it to stop, and waits until it has.
     pub fn stop(mut self) -> i32 {
-        let pid = self.child.id().to_string();
-        Ran::of(crate::support::hermetic("kill").args(["-TERM", &pid])).expect(0);
+        assert!(signals::send(Signal::TERM, self.child.id()));
         self.child.wait().expect("it ends").code().unwrap_or(-1)
     }
 
-    fn signal(&self, name: &str) {
-        Ran::of(crate::support::hermetic("kill").args([name, &self.child.id().to_string()])).expect(0);
+    fn signal(&self, signal: Signal) {
+        assert!(signals::send(signal, self.child.id()));
     }
 }
 
@@ -119,13 +119,13 @@ fn a_holder_that_is_frozen_loses_its_turn_and_does_not_write_when_it_wakes() {
     member.publish(&[member.config_map("web", "one")]);
     let first = Running::start(&member, &["--lease-duration", "4"]);
     first.hear("applied");
-    first.signal("-STOP");
+    first.signal(Signal::STOP);
     member.publish(&[member.config_map("web", "two")]);
     let second = Running::start(&member, &["--lease-duration", "4"]);
     second.hear("holding the lease");
     eventually("the second applies", || (value(&member)? == "two").then_some(()));
     let holder = lease(&member)["spec"]["holderIdentity"].clone();
-    first.signal("-CONT");
+    first.signal(Signal::CONT);
     // The first finds out before it writes anything.
     first.hear("another syncer holds the lease");
     assert_eq!(lease(&member)["spec"]["holderIdentity"], holder);

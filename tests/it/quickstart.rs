@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::support::kube::{ControlPlane, Wanted};
+use crate::support::signals::{self, Signal};
 use crate::support::{Ran, berth, hermetic};
 
 fn script() -> PathBuf {
@@ -33,7 +34,7 @@ struct Ended(PathBuf);
 impl Drop for Ended {
     fn drop(&mut self) {
         for process in std::fs::read_to_string(&self.0).unwrap_or_default().lines() {
-            Ran::of(hermetic("kill").arg(process));
+            let _ = process.parse().map(|process| signals::send(Signal::TERM, process));
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::signing::Keys;
 use crate::support::page::page;
 use crate::support::registry::Registry;
 use crate::support::remote::{Fleet, Folder, Running};
+use crate::support::signals::Signal;
 use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, hermetic, run};
 
@@ -43,13 +44,13 @@ fn a_new_key_signs_from_the_next_look_on_and_a_broken_one_is_passed_over() {
     shows(&daemon, "berth_run_settings_current 1");
 
     put(&key, &read("other"));
-    daemon.signal("-HUP");
+    daemon.signal(Signal::HUP);
     until("the clusters' refs are signed anew", || signed("other", "refs/berth/clusters/a"));
     assert_eq!(fleet.bare(&["rev-list", "--count", RENDERED]), "1");
 
     put(&key, b"no key");
     fleet.edit("two");
-    daemon.signal("-HUP");
+    daemon.signal(Signal::HUP);
     daemon.wait_for(&["the changed settings cannot be used; the last ones stay"]);
     shows(&daemon, "berth_run_settings_current 0");
     until("the last key goes on signing", || {
@@ -58,7 +59,7 @@ fn a_new_key_signs_from_the_next_look_on_and_a_broken_one_is_passed_over() {
 
     put(&key, &read("berth"));
     fleet.edit("three");
-    daemon.signal("-HUP");
+    daemon.signal(Signal::HUP);
     until("the first key signs again", || {
         fleet.bare(&["rev-list", "--count", RENDERED]) == "3" && signed("berth", RENDERED)
     });
@@ -99,11 +100,11 @@ fn a_new_key_of_artifacts_signs_what_the_registry_has_without_a_restart() {
     let seq = registry.tags("fleet/clusters/a");
 
     put(&key, b"no key");
-    daemon.signal("-HUP");
+    daemon.signal(Signal::HUP);
     daemon.wait_for(&["the changed settings cannot be used; the last ones stay"]);
     shows(&daemon, "berth_run_settings_current 0");
     put(&key, &read("other"));
-    daemon.signal("-HUP");
+    daemon.signal(Signal::HUP);
     until("the artifact is signed anew", || verified("other"));
     shows(&daemon, "berth_run_settings_current 1");
     assert_eq!(registry.tags("fleet/clusters/a"), seq, "it is the same folder, under the same number");

@@ -6,6 +6,7 @@ use crate::alerts::fires;
 use crate::support::member::Member;
 use crate::support::page::page;
 use crate::support::remote::{Fleet, Plain, Running, Server};
+use crate::support::signals::Signal;
 use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, berth};
 
@@ -104,10 +105,10 @@ fn one_daemon_publishes_and_the_other_is_ready_and_takes_over_from_one_that_is_f
     });
     have_published([(&first, 2), (&second, 0)]);
 
-    first.signal("-STOP");
+    first.signal(Signal::STOP);
     let frozen = world.time_of_an_edit();
     have_published([(&second, 1)]);
-    first.signal("-CONT");
+    first.signal(Signal::CONT);
     stands_by(&first);
     world.time_of_an_edit();
     have_published([(&first, 2), (&second, 2)]);
@@ -147,7 +148,7 @@ fn a_daemon_that_was_killed_is_followed_and_its_next_start_stands_by() {
     first.wait_for(&["\"published\""]);
     let second = world.daemon("second", &[]);
     stands_by(&second);
-    first.signal("-KILL");
+    first.signal(Signal::KILL);
     let killed = world.time_of_an_edit();
     let again = world.daemon("first", &[]);
     stands_by(&again);
@@ -190,10 +191,10 @@ fn a_lease_of_kubernetes_does_the_same() {
     let second = world.daemon("second", &more);
     stands_by(&second);
     let before = holder();
-    first.signal("-STOP");
+    first.signal(Signal::STOP);
     let frozen = world.time_of_an_edit();
     assert_ne!(holder(), before);
-    first.signal("-CONT");
+    first.signal(Signal::CONT);
     stands_by(&first);
     assert_eq!(second.stop().0, 0);
     let stopped = world.time_of_an_edit();

@@ -4,6 +4,7 @@ use super::world::{DAEMONS, MEMBERS, World};
 use crate::support::RENDERED;
 use crate::support::disk::Room;
 use crate::support::remote::{Harm, Server as _};
+use crate::support::signals::Signal;
 
 pub struct Fault {
     pub name: &'static str,
@@ -33,31 +34,31 @@ const NOBODY_GETS_ANYTHING: &[&str] = &[
 ];
 
 pub const ALL: &[Fault] = &[
-    Fault { name: "processes stop and start again", each: |world| again(world, "-TERM"), ..NONE },
-    Fault { name: "processes are killed", each: |world| again(world, "-KILL"), ..NONE },
+    Fault { name: "processes stop and start again", each: |world| again(world, Signal::TERM), ..NONE },
+    Fault { name: "processes are killed", each: |world| again(world, Signal::KILL), ..NONE },
     Fault {
         name: "one of two daemons is dead",
-        begin: |world| world.end("daemon-1", "-KILL"),
+        begin: |world| world.end("daemon-1", Signal::KILL),
         end: |world| world.start("daemon-1"),
         ..NONE
     },
     Fault {
         name: "both daemons are dead",
-        begin: |world| DAEMONS.iter().for_each(|daemon| world.end(daemon, "-KILL")),
+        begin: |world| DAEMONS.iter().for_each(|daemon| world.end(daemon, Signal::KILL)),
         end: |world| DAEMONS.iter().for_each(|daemon| world.start(daemon)),
         alerts: &["BerthDaemonIsAway"],
         ..NONE
     },
     Fault {
         name: "one of two daemons is frozen",
-        begin: |world| world.signal("daemon-2", "-STOP"),
-        end: |world| world.signal("daemon-2", "-CONT"),
+        begin: |world| world.signal("daemon-2", Signal::STOP),
+        end: |world| world.signal("daemon-2", Signal::CONT),
         ..NONE
     },
     Fault {
         name: "a member is frozen",
-        begin: |world| world.signal("b", "-STOP"),
-        end: |world| world.signal("b", "-CONT"),
+        begin: |world| world.signal("b", Signal::STOP),
+        end: |world| world.signal("b", Signal::CONT),
         alerts: &["BerthMembersAreSilent daemon-1", "BerthMembersAreSilent daemon-2"],
         ..NONE
     },
@@ -173,7 +174,7 @@ pub const ALL: &[Fault] = &[
     Fault {
         name: "a daemon's working copy is damaged",
         begin: |world| {
-            world.end("daemon-1", "-KILL");
+            world.end("daemon-1", Signal::KILL);
             world.damage("daemon-1");
             world.start("daemon-1");
         },
@@ -182,7 +183,7 @@ pub const ALL: &[Fault] = &[
     Fault {
         name: "a member's working copy is damaged",
         begin: |world| {
-            world.end("b", "-KILL");
+            world.end("b", Signal::KILL);
             world.damage("b");
             world.start("b");
         },
@@ -227,7 +228,7 @@ pub const ALL: &[Fault] = &[
 ];
 
 /// Ends a process by chance, and starts it again.
-fn again(world: &mut World, signal: &str) {
+fn again(world: &mut World, signal: Signal) {
     let all = [DAEMONS.as_slice(), &MEMBERS].concat();
     let name = world.random.pick(&all);
     world.again(name, signal);

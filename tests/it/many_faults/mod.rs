@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::ports::free_port;
 use crate::support::random::rounds;
+use crate::support::signals::Signal;
 use crate::support::wait::pause;
 use crate::support::wait::{seen_in_time, until};
 use crate::support::{RENDERED, Ran, berth};
@@ -48,7 +49,7 @@ fn nothing_is_lost_by_any_fault_and_all_goes_on_once_it_is_over() {
     let minutes = begun.elapsed().as_secs() / 60;
 
     for name in DAEMONS.into_iter().chain(MEMBERS) {
-        world.end(name, "-TERM");
+        world.end(name, Signal::TERM);
         assert!(!world.log(name).contains("panicked"), "{}", world.log(name));
     }
     let publications = prove(&world);

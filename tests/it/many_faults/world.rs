@@ -12,6 +12,7 @@ use crate::support::kube::{ControlPlane, Wanted};
 use crate::support::ports::free_port;
 use crate::support::random::Random;
 use crate::support::remote::{Fleet, Harm, Https, Plain, Running, Server, Ssh, Wire};
+use crate::support::signals::Signal;
 use crate::support::wait::until;
 use crate::support::{Ran, config_map, hermetic};
 
@@ -161,11 +162,11 @@ impl World {
     }
 
     /// Ends a process with a signal, if it runs.
-    pub fn end(&mut self, name: &str, signal: &str) {
+    pub fn end(&mut self, name: &str, signal: Signal) {
         let process = self.processes.get_mut(name).expect("a process");
         let Some(running) = process.running.take() else { return };
         let (code, said) = match signal {
-            "-TERM" => running.stop(),
+            Signal::TERM => running.stop(),
             signal => {
                 running.signal(signal);
                 (0, running.log())
@@ -175,12 +176,12 @@ impl World {
         process.said.push_str(&said);
     }
 
-    pub fn signal(&self, name: &str, signal: &str) {
+    pub fn signal(&self, name: &str, signal: Signal) {
         self.processes[name].running.as_ref().expect("it runs").signal(signal);
     }
 
     /// Ends a process, and starts it again.
-    pub fn again(&mut self, name: &'static str, signal: &str) {
+    pub fn again(&mut self, name: &'static str, signal: Signal) {
         self.end(name, signal);
         self.start(name);
     }

@@ -50,6 +50,8 @@ pub mod removals;
 pub mod results;
 pub mod rollouts;
 pub mod running_member;
+#[cfg(unix)]
+pub mod signals;
 pub mod silence;
 #[cfg(unix)]
 pub mod site;

@@ -5,8 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use super::{Fleet, Server};
+use crate::support::berth;
+use crate::support::signals::{self, Signal};
 use crate::support::wait::seen_in_time;
-use crate::support::{berth, hermetic};
 
 /// Killed when the test ends.
 pub struct Running {
@@ -86,11 +87,8 @@ impl Running {
         assert!(said.is_some(), "no line with {words:?}; the log so far:\n{}", self.log());
     }
 
-    /// Sends a signal, such as `-STOP`.
-    pub fn signal(&self, signal: &str) {
-        assert!(
-            hermetic("kill").args([signal, &self.pid().to_string()]).status().expect("kill runs").success()
-        );
+    pub fn signal(&self, signal: Signal) {
+        assert!(signals::send(signal, self.pid()));
     }
 
     /// The address of its log line with these words.
@@ -105,7 +103,7 @@ impl Running {
 
     /// Asks it to stop; gives its exit code and its log.
     pub fn stop(mut self) -> (i32, String) {
-        self.signal("-TERM");
+        self.signal(Signal::TERM);
         let code = self.child.wait().expect("it ends").code().unwrap_or(-1);
         (code, self.log())
     }
