@@ -2,7 +2,7 @@
 //!
 //! Clusters with equal labels stand side by side, so that a placement's clusters are few runs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use berth_base::model::selector::Labels;
 use berth_engine::release::stages::ClusterLabels;
@@ -40,7 +40,7 @@ pub(crate) struct Columns {
     pub labels: Vec<Labels>,
     /// The best label first. Empty if no label groups the clusters.
     pub keys: Vec<String>,
-    index: BTreeMap<String, usize>,
+    index: HashMap<String, usize>,
 }
 
 impl Columns {

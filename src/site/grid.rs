@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use berth_base::model::{Decision, Key, MemberState, Pick};
-use berth_engine::report::CopyLine;
-use berth_engine::rollouts::RolloutClusterProgress;
+use berth_base::model::{ClusterStatus, Decision, Key, MemberState, Pick};
+use berth_base::parallel;
 
 use crate::cell::{Cell, CellState, Known, held_in};
 use crate::columns::Columns;
@@ -46,13 +45,14 @@ impl<'s> Grid<'s> {
         let decisions: Vec<&'s Decision> = inputs.state.decisions.values().collect();
         let kinds = kinds(&decisions);
         let held = held_in(&inputs.state.ledger);
-        let mut rows = Vec::new();
-        for decision in ordered(decisions) {
+        let clusters: Vec<KnownCluster<'s>> =
+            columns.names.iter().map(|name| KnownCluster::of(inputs, name)).collect();
+        let rows = parallel::map(&ordered(decisions), |decision| {
             let kind = kinds.get(&decision.key).cloned().unwrap_or_default();
             let id = format!("{kind}/{}", decision.key.full_name());
-            let cells = cells(inputs, &columns, decision, held.get(&decision.key));
-            rows.push(Row { decision, id, kind, cells });
-        }
+            let cells = cells(inputs, (&columns, &clusters), decision, held.get(&decision.key));
+            Row { decision, id, kind, cells }
+        });
         let index = rows.iter().enumerate().map(|(index, row)| (&row.decision.key, index)).collect();
         let mut grid = Grid { columns, rows, index };
         grid.set_since(inputs);
@@ -134,19 +134,55 @@ fn kinds(decisions: &[&Decision]) -> BTreeMap<Key, String> {
     decisions.iter().map(|decision| (decision.key.clone(), kind(&decision.key))).collect()
 }
 
+/// The knowledge about a cluster that all its copies share.
+#[derive(Clone, Copy, Debug)]
+struct KnownCluster<'s> {
+    /// The state of its member. `None` without reports.
+    member: Option<MemberState>,
+    /// `berth status` gives the cluster a word of its own: its member is behind and does not answer.
+    is_unanswered: bool,
+    status: Option<&'s ClusterStatus>,
+    facts: Option<&'s ClusterStatus>,
+}
+
+impl<'s> KnownCluster<'s> {
+    fn of(inputs: &SiteInputs<'s>, name: &str) -> KnownCluster<'s> {
+        let members = inputs.members.as_ref();
+        let line = members.and_then(|members| members.summary.clusters().get(name));
+        KnownCluster {
+            member: line.and_then(|line| MemberState::of_word(line.state)),
+            is_unanswered: members.is_some_and(|members| is_unanswered(members, name)),
+            status: members.and_then(|members| members.statuses.get(name)).map(|status| &**status),
+            facts: inputs.state.facts.get(name).map(|facts| &**facts),
+        }
+    }
+}
+
 /// Judges every copy of a placement.
 fn cells<'s>(
     inputs: &SiteInputs<'s>,
-    columns: &Columns,
+    (columns, clusters): (&Columns, &[KnownCluster<'_>]),
     decision: &'s Decision,
     held: Option<&BTreeSet<&str>>,
 ) -> Vec<PlacedCell<'s>> {
     let copies = inputs.members.map(|members| members.summary.copies(&decision.key)).unwrap_or_default();
     let rollout = inputs.rollout(&decision.key);
     let steps = rollout.map(|rollout| rollout.clusters.as_slice()).unwrap_or_default();
+    let releases = inputs.state.releases.get(&decision.key).map(|releases| &**releases);
     let cell = |(index, pick): (usize, &'s Pick)| {
         let column = columns.of_cluster(&pick.cluster)?;
-        let known = known(inputs, (decision, &pick.cluster), (copies.get(index), steps.get(index)), held);
+        let cluster = &clusters[column];
+        // Copies and steps of a rollout stand in the order of the picks.
+        let known = Known {
+            decision,
+            reported: copies.get(index).map(|copy| (copy, cluster.member)),
+            is_unanswered: cluster.is_unanswered,
+            status: cluster.status,
+            facts: cluster.facts,
+            releases,
+            rollout: steps.get(index),
+            held,
+        };
         Some(PlacedCell { column, pick, cell: Cell::of(pick, &known), since: 0 })
     };
     let mut cells: Vec<PlacedCell<'s>> = decision.picks.iter().enumerate().filter_map(cell).collect();
@@ -154,29 +190,6 @@ fn cells<'s>(
     cells
 }
 
-/// Collects the knowledge about a copy. Copies and steps of a rollout stand in the order of the picks.
-fn known<'a>(
-    inputs: &'a SiteInputs<'_>,
-    (decision, cluster): (&'a Decision, &str),
-    (copy, step): (Option<&'a CopyLine<'a>>, Option<&'a RolloutClusterProgress>),
-    held: Option<&'a BTreeSet<&'a str>>,
-) -> Known<'a> {
-    let members = inputs.members.as_ref();
-    let line = members.and_then(|members| members.summary.clusters().get(cluster));
-    let member = line.and_then(|line| MemberState::of_word(line.state));
-    Known {
-        decision,
-        reported: copy.map(|copy| (copy, member)),
-        is_unanswered: members.is_some_and(|members| is_unanswered(members, cluster)),
-        status: members.and_then(|members| members.statuses.get(cluster)).map(|status| &**status),
-        facts: inputs.state.facts.get(cluster).map(|facts| &**facts),
-        releases: inputs.state.releases.get(&decision.key).map(|releases| &**releases),
-        rollout: step,
-        held,
-    }
-}
-
-/// Reports whether `berth status` gives the cluster a word of its own: its member is behind and does not answer.
 fn is_unanswered(members: &Members<'_>, cluster: &str) -> bool {
     let found = members.lines.binary_search_by(|line| line.name.as_str().cmp(cluster));
     found.is_ok_and(|index| MemberState::of_word(members.lines[index].state).is_none())

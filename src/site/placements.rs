@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use berth_base::model::{Action, Applies, Key, Operation, Override, Pointer, Term, Workload};
+use berth_base::model::{Action, Applies, Key, Operation, Override, Term, Workload};
+use berth_base::packed::View;
+use berth_base::parallel;
 use berth_base::text::cut;
 use berth_engine::consequences::field_changes::HIDDEN;
 use berth_engine::consequences::folded::{FoldedPlan, Move, Section};
@@ -32,18 +34,18 @@ pub(crate) fn details(
     explanations: Vec<Explanation>,
 ) -> BTreeMap<String, PlacementDetails> {
     let histories = histories(inputs);
-    let rows = grid.rows.iter().zip(explanations);
-    rows.map(|(row, explanation)| {
+    let rows: Vec<(&Row<'_>, Explanation)> = grid.rows.iter().zip(explanations).collect();
+    let details = parallel::map(&rows, |(row, explanation)| {
         let history = histories.get(&row.decision.key).map(Vec::as_slice).unwrap_or_default();
         (row.id.clone(), of_row(inputs, row, explanation, history))
-    })
-    .collect()
+    });
+    details.into_iter().collect()
 }
 
 fn of_row(
     inputs: &SiteInputs<'_>,
     row: &Row<'_>,
-    explanation: Explanation,
+    explanation: &Explanation,
     history: &[&Publication],
 ) -> PlacementDetails {
     let decision = row.decision;
@@ -53,14 +55,14 @@ fn of_row(
     let condition = decision.condition.as_ref();
     PlacementDetails {
         at: placement.map_or_else(|| (decision.source.clone(), 0), |placement| place(&placement.origin)),
-        rule: explanation.rule,
+        rule: explanation.rule.clone(),
         objects: decision.objects.iter().take(MOST_OBJECTS).map(ToString::to_string).collect(),
         object_count: decision.objects.len(),
-        funnel: explanation.funnel,
-        reasons: explanation.reasons,
-        reason_of: explanation.reason_of,
-        scorers: explanation.scorers,
-        scored: explanation.scored,
+        funnel: explanation.funnel.clone(),
+        reasons: explanation.reasons.clone(),
+        reason_of: explanation.reason_of.clone(),
+        scorers: explanation.scorers.clone(),
+        scored: explanation.scored.clone(),
         overrides: workload.map(|workload| overrides(workload)).unwrap_or_default(),
         rollout: inputs.rollout(key).map(brief),
         exceptions: exceptions(row, inputs),
@@ -196,10 +198,12 @@ fn of_operation(to: &str, change: &Override, operation: &Operation, workload: &W
     let has_template = changed().next().is_some();
     let is_secret = names_secret || !has_template || changed().any(|template| template.object.id.is_secret());
     let shown = |value: &Json| if is_secret { HIDDEN.to_owned() } else { value_in_words(value) };
-    let before = changed().find_map(|template| value_at(&template.object.content.to_json(), &operation.path));
+    let path = operation.path.to_string();
+    let before = changed().find_map(|template| template.object.content.pointer(&path));
+    let before = before.map(View::to_json);
     OverrideForm {
         to: to.to_owned(),
-        path: operation.path.to_string(),
+        path,
         before: before.as_ref().map(shown),
         after: operation
             .value
@@ -226,10 +230,6 @@ fn term_in_words(term: &Term) -> String {
     let expression = (!term.expressions.is_empty()).then(|| "an expression holds".to_owned());
     let words: Vec<String> = pairs.chain(properties).chain(expression).collect();
     if words.is_empty() { "every cluster".to_owned() } else { words.join(", ") }
-}
-
-fn value_at(object: &Json, path: &Pointer) -> Option<Json> {
-    object.pointer(&path.to_string()).cloned()
 }
 
 fn value_in_words(value: &Json) -> String {

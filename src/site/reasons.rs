@@ -4,6 +4,7 @@
 //! one cluster of each class. A policy that ranks clusters, or reads their names or measurements, is explained over all.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use berth_base::model::placement::{Filter, Rule, Selection};
 use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Placement, Policy, Source};
@@ -58,23 +59,24 @@ pub(crate) fn explain(inputs: &SiteInputs<'_>, columns: &Columns, rows: &[Row<'_
         placement.is_some_and(|placement| reads_classes(placement)) && classes.are_uniform(row.decision)
     };
     let (alike, single): (Vec<&Row<'_>>, Vec<&Row<'_>>) = rows.iter().partition(by_class);
-    let mut found: BTreeMap<Key, Explanation> = BTreeMap::new();
+    let found: Mutex<BTreeMap<Key, Explanation>> = Mutex::default();
     let reduced = classes.reduced(fleet);
     let statuses = pipeline::with_first_seen(inputs.state, &inputs.state.facts);
     let decisions = &inputs.state.decisions;
     for (rows, fleet, classes) in [(alike, &reduced, Some(&classes)), (single, fleet, None)] {
         let add = |trace: Trace| {
             let Some(decision) = decisions.get(&trace.key) else { return };
-            let explaining = Explaining { fleet, columns, decision, classes };
-            found.insert(trace.key.clone(), explaining.explanation(&trace));
+            let explanation = Explaining { fleet, columns, decision, classes }.explanation(&trace);
+            found.lock().unwrap_or_else(PoisonError::into_inner).insert(trace.key, explanation);
         };
         // A pass decides all placements, for whichever of them is traced.
         if rows.is_empty() {
             continue;
         }
         let keys = rows.iter().map(|row| &row.decision.key);
-        decide::explain_each((fleet, decisions, &statuses), inputs.shown.moment, keys, add);
+        decide::explain_each((fleet, decisions, &statuses), inputs.shown.moment, keys, &add);
     }
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     let of_row = |row: &Row<'_>| {
         let traced = found.remove(&row.decision.key);
         traced.unwrap_or_else(|| Explanation::of_record(row.decision, columns))
@@ -172,12 +174,12 @@ struct Explaining<'c> {
 }
 
 impl Explaining<'_> {
-    /// Returns the line of each column's cluster, or of its class.
-    fn lines<'t>(&self, trace: &'t Trace) -> Vec<Option<&'t ClusterTrace>> {
+    /// Returns the line of each column's cluster, or of its class, as its index in the trace.
+    fn lines(&self, trace: &Trace) -> Vec<Option<usize>> {
         let by_place = |place: &dyn Fn(&str) -> Option<usize>, count: usize| {
-            let mut lines: Vec<Option<&ClusterTrace>> = vec![None; count];
-            for line in &trace.clusters {
-                if let Some(index) = place(&line.cluster) {
+            let mut lines: Vec<Option<usize>> = vec![None; count];
+            for (line, traced) in trace.clusters.iter().enumerate() {
+                if let Some(index) = place(&traced.cluster) {
                     lines[index] = Some(line);
                 }
             }
@@ -207,14 +209,22 @@ impl Explaining<'_> {
         let of_column = self.lines(trace);
         let picked = self.picked();
         let reasons = of_column.iter().zip(&picked).map(|(line, picked)| {
-            let reason = picked.or(line.map(|line| line.reason.as_str()));
+            let reason = picked.or(line.map(|line| trace.clusters[line].reason.as_str()));
             reason.unwrap_or("the cluster is not in the inventory")
         });
         let mut table = Reasons::default();
         let reason_of = table.indexes(reasons);
         let placement = self.fleet.placements.get(&self.decision.key).map(|placement| &**placement);
-        let funnel = funnel(&of_column, &reason_of, &picked, placement);
-        let (scorers, scored) = scores(&of_column, self.decision);
+        let (rules, stopped_at) = rules(&trace.clusters);
+        // The last rule is the selection.
+        let mut dropped = vec![vec![0; table.texts.len()]; rules.len() + 1];
+        for (column, line) in of_column.iter().enumerate().filter(|(column, _)| picked[*column].is_none()) {
+            if let Some(line) = line {
+                dropped[stopped_at[*line]][reason_of[column] as usize] += 1;
+            }
+        }
+        let funnel = funnel(rules, dropped, of_column.iter().flatten().count(), placement);
+        let (scorers, scored) = scores(&of_column, trace, self.decision);
         let rule = placement.map(rule_in_words).unwrap_or_default();
         Explanation { rule, funnel, reasons: table.texts, reason_of: runs(reason_of), scorers, scored }
     }
@@ -261,36 +271,38 @@ impl Reasons {
     }
 }
 
-/// Returns the number of clusters that each rule leaves, in the order of the rules.
+fn steps(line: &ClusterTrace) -> impl Iterator<Item = &TraceStep> {
+    line.steps.iter().filter(|step| step.stage != Stage::Stay)
+}
+
+/// Returns the rules that clusters go through, and for each line the index of the rule that stops its cluster: the number
+/// of rules if none does.
+fn rules(lines: &[ClusterTrace]) -> (Vec<&TraceStep>, Vec<usize>) {
+    let longest = lines.iter().max_by_key(|line| steps(line).count());
+    let rules: Vec<&TraceStep> = longest.into_iter().flat_map(steps).collect();
+    let stopped_at = |line| steps(line).position(|step| !step.passed).unwrap_or(rules.len()).min(rules.len());
+    let stopped_at = lines.iter().map(stopped_at).collect();
+    (rules, stopped_at)
+}
+
+/// Returns the number of clusters that each rule leaves, in the order of the rules. `dropped` counts for each rule the
+/// clusters that it drops, by reason; `all` is the number of clusters.
 fn funnel(
-    of_column: &[Option<&ClusterTrace>],
-    reason_of: &[u32],
-    picked: &[Option<&str>],
+    rules: Vec<&TraceStep>,
+    dropped: Vec<Vec<usize>>,
+    all: usize,
     placement: Option<&Placement>,
 ) -> Vec<FunnelStep> {
-    let is_rule = |step: &&TraceStep| step.stage != Stage::Stay;
-    let longest = of_column.iter().flatten().max_by_key(|line| line.steps.iter().filter(is_rule).count());
-    let rules: Vec<&TraceStep> =
-        longest.into_iter().flat_map(|line| line.steps.iter().filter(is_rule)).collect();
-    let mut dropped: Vec<BTreeMap<u32, usize>> = vec![BTreeMap::new(); rules.len() + 1];
-    for (column, line) in of_column.iter().enumerate() {
-        let Some(line) = line else { continue };
-        if picked[column].is_some() {
-            continue;
-        }
-        let failed = line.steps.iter().filter(is_rule).position(|step| !step.passed);
-        let at = failed.unwrap_or(rules.len()).min(rules.len());
-        *dropped[at].entry(reason_of[column]).or_default() += 1;
-    }
-    let mut left = of_column.iter().flatten().count();
-    let named = rules.iter().map(|step| {
+    let mut left = all;
+    let named = rules.into_iter().map(|step| {
         let rule = if step.rule.is_empty() { "any labels" } else { &step.rule };
         (rule.to_owned(), step.by.as_ref().map(ToString::to_string))
     });
     let last = (placement.map(rule_in_words).unwrap_or_default(), None);
     let steps = named.chain([last]).zip(dropped).map(|((rule, by), dropped)| {
-        left -= dropped.values().sum::<usize>();
-        FunnelStep { rule, by, left, dropped: dropped.into_iter().collect() }
+        left -= dropped.iter().sum::<usize>();
+        let dropped = (0..).zip(dropped).filter(|(_, count)| *count > 0).collect();
+        FunnelStep { rule, by, left, dropped }
     });
     let mut steps: Vec<FunnelStep> = steps.collect();
     // The selection is a rule only if it drops a cluster.
@@ -299,10 +311,18 @@ fn funnel(
 }
 
 /// Returns the scorers, and the picked clusters with those that follow them, by rank.
-fn scores(of_column: &[Option<&ClusterTrace>], decision: &Decision) -> (Vec<ScorerForm>, Vec<ScoredCluster>) {
+fn scores(
+    of_column: &[Option<usize>],
+    trace: &Trace,
+    decision: &Decision,
+) -> (Vec<ScorerForm>, Vec<ScoredCluster>) {
     let mut scored = Vec::new();
     let mut scorers = Vec::new();
+    if trace.clusters.iter().all(|line| line.scores.is_empty()) {
+        return (scorers, scored);
+    }
     for (cluster, line) in of_column.iter().enumerate() {
+        let line = line.map(|line| &trace.clusters[line]);
         let Some((line, rank)) = line.and_then(|line| Some((line, line.rank?))) else { continue };
         if line.scores.is_empty() {
             continue;

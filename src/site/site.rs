@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use berth_base::parallel;
 use serde::Serialize;
 
 use crate::assets::ASSETS;
@@ -71,8 +72,9 @@ impl Site {
         };
         let explanations = reasons::explain(inputs, &grid.columns, &grid.rows);
         let mut blocks = vec![Block::of(NAMES, &head::names(inputs, &grid))];
-        let parts = grid.rows.chunks(ROWS_IN_A_BLOCK).enumerate();
-        blocks.extend(parts.map(|(index, rows)| Block::of_bytes(format!("map-{index}"), &map(rows))));
+        let parts: Vec<(usize, &[Row<'_>])> = grid.rows.chunks(ROWS_IN_A_BLOCK).enumerate().collect();
+        let part = |(index, rows): &(usize, &[Row<'_>])| Block::of_bytes(format!("map-{index}"), &map(rows));
+        blocks.extend(parallel::map_large(&parts, part));
         let details = placements::details(inputs, &grid, explanations);
         blocks.extend(by_hash("p", counts.placements, details));
         blocks.extend(by_hash("c", counts.clusters, clusters::details(inputs, &grid)));
@@ -204,13 +206,14 @@ fn blocks_for(count: usize) -> u32 {
 }
 
 /// Distributes details by the hashes of their names, so that a new name changes one block.
-fn by_hash<T: Serialize>(prefix: &str, count: u32, details: BTreeMap<String, T>) -> Vec<Block> {
+fn by_hash<T: Serialize + Sync>(prefix: &str, count: u32, details: BTreeMap<String, T>) -> Vec<Block> {
     let mut blocks: Vec<BTreeMap<String, T>> = (0..count).map(|_| BTreeMap::new()).collect();
     for (name, form) in details {
         let index = fnv1a(name.as_bytes()) % count;
         blocks[index as usize].insert(name, form);
     }
-    blocks.iter().enumerate().map(|(index, block)| Block::of(format!("{prefix}-{index}"), block)).collect()
+    let blocks: Vec<(usize, BTreeMap<String, T>)> = blocks.into_iter().enumerate().collect();
+    parallel::map_large(&blocks, |(index, block)| Block::of(format!("{prefix}-{index}"), block))
 }
 
 fn by_number<T: Serialize>(details: BTreeMap<u64, T>) -> Vec<Block> {

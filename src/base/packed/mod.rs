@@ -57,7 +57,7 @@ impl Packed {
         self.view().get(key)
     }
 
-    /// Returns the value at a JSON pointer through mappings.
+    /// Returns the value at a JSON pointer.
     pub fn pointer(&self, pointer: &str) -> Option<View<'_>> {
         let mut parts = pointer.split('/');
         parts.next().filter(|first| first.is_empty())?;
@@ -66,7 +66,7 @@ impl Packed {
                 true => Cow::Owned(part.replace("~1", "/").replace("~0", "~")),
                 false => Cow::Borrowed(part),
             };
-            view.get(&key)
+            view.child(&key)
         })
     }
 

@@ -34,6 +34,8 @@ fn one_field_is_read_without_the_others() {
     let packed = Packed::of(&json!({"a": [1, {"b": "x"}], "c/d": {"e~": -7}, "f": {"g": null}}));
     assert_eq!(packed.pointer("/c~1d/e~0").and_then(View::as_i64), Some(-7));
     assert!(packed.pointer("/f/g").is_some_and(View::is_null));
+    assert_eq!(packed.pointer("/a/1/b").and_then(View::as_str), Some("x"));
+    assert!(["/a/01/b", "/a/+1/b", "/a/2", "/a/b"].iter().all(|path| packed.pointer(path).is_none()));
     assert!(packed.pointer("/f/h").is_none() && packed.pointer("f").is_none());
     assert_eq!(packed.get("a").map(|list| list.items().count()), Some(2));
     assert_eq!(packed.get("f").map(|map| map.entries().count()), Some(1));

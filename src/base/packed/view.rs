@@ -63,6 +63,17 @@ impl<'p> View<'p> {
         }
     }
 
+    /// Returns the value under a key of a mapping, or under an index of a list.
+    pub(super) fn child(self, part: &str) -> Option<View<'p>> {
+        match self.content() {
+            Content::List(mut items) => {
+                let is_index = part == "0" || !part.starts_with(['0', '+']);
+                items.nth(part.parse().ok().filter(|_| is_index)?)
+            }
+            _ => self.get(part),
+        }
+    }
+
     pub fn as_str(self) -> Option<&'p str> {
         match self.content() {
             Content::Text(text) => Some(text),

@@ -31,6 +31,7 @@ mod uncertain;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use berth_base::diag::Diagnostics;
 use berth_base::model::fleet::Doubt;
@@ -191,18 +192,21 @@ pub fn explain_all<'k>(
     now: Timestamp,
     keys: impl IntoIterator<Item = &'k Key>,
 ) -> BTreeMap<Key, Trace> {
-    let mut traces = BTreeMap::new();
-    let add = |trace: Trace| drop(traces.insert(trace.key.clone(), trace));
-    explain_each((fleet, previous, statuses), now, keys, add);
-    traces
+    let traces = Mutex::new(BTreeMap::new());
+    let add = |trace: Trace| {
+        traces.lock().unwrap_or_else(PoisonError::into_inner).insert(trace.key.clone(), trace);
+    };
+    explain_each((fleet, previous, statuses), now, keys, &add);
+    traces.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Explains several placements in one pass, and gives each trace away at once: all of them may need much memory.
+/// Explains several placements in one pass, and gives each trace away at once: all of them may need much memory. Several
+/// threads call `sink` at a time.
 pub fn explain_each<'k>(
     (fleet, previous, statuses): DecisionSources<'_>,
     now: Timestamp,
     keys: impl IntoIterator<Item = &'k Key>,
-    sink: impl FnMut(Trace) + Send + Sync,
+    sink: &(dyn Fn(Trace) + Sync),
 ) {
     let statuses = &*status_overlay::heard(fleet, statuses);
     let mut clusters = overlay(fleet, statuses);
@@ -210,7 +214,7 @@ pub fn explain_each<'k>(
     let table = cluster_table::Table::new(&clusters, now);
     let mut pass = pass::Pass::new(fleet, previous, &table);
     let known = keys.into_iter().filter_map(|key| fleet.placements.get_key_value(key));
-    pass.watch(known.map(|(key, _)| key), Box::new(sink));
+    pass.watch(known.map(|(key, _)| key), sink);
     pass.all();
 }
 

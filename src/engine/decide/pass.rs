@@ -50,10 +50,10 @@ pub(super) struct Pass<'f, 't> {
     sink: Option<Sink<'t>>,
 }
 
-/// A receiver of traces, called once for each traced placement.
-pub(super) type Sink<'t> = Box<dyn FnMut(Trace) + Send + Sync + 't>;
+/// A receiver of traces, called once for each traced placement, by several threads at a time.
+pub(super) type Sink<'t> = &'t (dyn Fn(Trace) + Sync);
 
-/// A decision with its diagnostics, its trace, and its effect on the next pass.
+/// A decision with its diagnostics, and its effect on the next pass.
 struct Result {
     decision: Decision,
     diagnostics: Diagnostics,
@@ -61,14 +61,10 @@ struct Result {
     /// The next pass must decide again.
     is_unsettled: bool,
     flips: Option<Timestamp>,
-    trace: Option<Trace>,
 }
 
 /// The number of decisions made in parallel, before their picks are shared.
 const AT_ONCE: usize = 1024;
-
-/// The number of lines of traces in memory at a time.
-const MOST_TRACED_LINES: usize = 200_000;
 
 impl<'f, 't> Pass<'f, 't> {
     pub(super) fn new(
@@ -121,12 +117,8 @@ impl<'f, 't> Pass<'f, 't> {
         }
         let own: Vec<(&Placement, &Policy)> =
             placements(self.fleet).filter_map(|one| Some((&**one, one.own_policy()?))).collect();
-        // If a policy reads the load, each decision reads the decisions before it. Traces need memory.
-        let at_once = match (self.balances, self.watched.is_empty()) {
-            (true, _) => 1,
-            (false, true) => AT_ONCE,
-            (false, false) => (MOST_TRACED_LINES / self.table.len().max(1)).clamp(1, AT_ONCE),
-        };
+        // If a policy reads the load, each decision reads the decisions before it.
+        let at_once = if self.balances { 1 } else { AT_ONCE };
         for part in own.chunks(at_once) {
             for ((placement, _), result) in part.iter().zip(self.own_of(part)) {
                 self.take(placement, result);
@@ -141,7 +133,7 @@ impl<'f, 't> Pass<'f, 't> {
     }
 
     fn take(&mut self, placement: &Placement, result: Result) {
-        let Result { mut decision, diagnostics, is_new, is_unsettled, flips, trace } = result;
+        let Result { mut decision, diagnostics, is_new, is_unsettled, flips } = result;
         let key = &placement.key;
         if self.balances && is_new && placement.own_policy().is_some() {
             let before = self.previous(key).map(|previous| self.table.rows_of(&previous.picks));
@@ -150,9 +142,6 @@ impl<'f, 't> Pass<'f, 't> {
         }
         let results = &mut self.results;
         self.decided += usize::from(is_new);
-        if let Some((trace, sink)) = trace.zip(self.sink.as_mut()) {
-            sink(trace);
-        }
         decision.forget_turns();
         if is_new {
             self.picks.share(&mut decision.picks);
@@ -220,7 +209,7 @@ impl<'f, 't> Pass<'f, 't> {
         let mut diagnostics = Diagnostics::new();
         findings::warn_about_names(placement, self.table, &mut diagnostics);
         findings::warn_about(placement, &decision, self.table, &mut diagnostics);
-        Result { decision, diagnostics, trace: None, ..*other }
+        Result { decision, diagnostics, ..*other }
     }
 
     fn own(&self, placement: &Placement, policy: &'f Policy) -> Result {
@@ -247,8 +236,7 @@ impl<'f, 't> Pass<'f, 't> {
             Some(previous) => stand(placement, previous),
             None => self.decide_own(&case, &open, placement, policy),
         };
-        let is_watched = self.watched.contains(&placement.key);
-        let trace = is_watched.then(|| of_own_policy(&case, placement, &decision, standing.is_some()));
+        self.trace(placement, || of_own_policy(&case, placement, &decision, standing.is_some()));
         let mut diagnostics = Diagnostics::new();
         divide::warn(&case, placement, &decision, standing.is_none(), &mut diagnostics);
         findings::warn_about_names(placement, table, &mut diagnostics);
@@ -256,7 +244,14 @@ impl<'f, 't> Pass<'f, 't> {
         let is_new = standing.is_none();
         // A new division's warnings appear once. A new decision that reads the load depends on all others.
         let is_unsettled = is_new && (policy.division.is_some() || self.balances);
-        Result { decision, diagnostics, is_new, is_unsettled, flips, trace }
+        Result { decision, diagnostics, is_new, is_unsettled, flips }
+    }
+
+    /// Gives the trace of a placement away, if somebody watches it.
+    fn trace(&self, placement: &Placement, trace: impl FnOnce() -> Trace) {
+        if let Some(sink) = self.sink.filter(|_| self.watched.contains(&placement.key)) {
+            sink(trace());
+        }
     }
 
     /// Returns the current decision if it is sticky: its digest is equal, and its clusters still exist.
@@ -335,15 +330,14 @@ impl<'f, 't> Pass<'f, 't> {
             }
         }
         decision.share_picks(previous);
-        let is_watched = self.watched.contains(&placement.key);
-        let trace = is_watched.then(|| of_followed(&following, placement, &decision));
+        self.trace(placement, || of_followed(&following, placement, &decision));
         findings::warn_about(placement, &decision, table, &mut diagnostics);
         let is_new = previous.is_none_or(|previous| {
             let mut previous = stand(placement, previous);
             previous.forget_turns();
             previous != decision
         });
-        Result { decision, diagnostics, is_new, is_unsettled: false, flips, trace }
+        Result { decision, diagnostics, is_new, is_unsettled: false, flips }
     }
 }
 

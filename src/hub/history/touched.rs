@@ -9,7 +9,7 @@ use super::{count, in_folder};
 use crate::inputs::InputError;
 use berth_base::model::{Decision, Key, Map, path};
 use berth_engine::plan::Counts;
-use berth_engine::state::layout;
+use berth_engine::state::{layout, placement_decision};
 use berth_git::{EntryKind, PathChange, Repo, TreeId};
 
 /// The changes of one publication.
@@ -49,6 +49,18 @@ impl<'r> TouchedPlacements<'r> {
         }
     }
 
+    /// Returns the key of the decision at a path of a state. A path that was cut does not name it.
+    fn key_at(&self, root: TreeId, place: &str) -> Result<Option<Key>, InputError> {
+        let below = place.strip_prefix(layout::DECISIONS).and_then(|below| below.strip_prefix('/'));
+        let below = below.filter(|below| !placement_decision::is_one(below));
+        let Some(below) = below else { return Ok(None) };
+        if let Some(key) = path::key_of(below) {
+            return Ok(Some(key));
+        }
+        let Some(EntryKind::File(id)) = self.repo.entry_at(root, place)? else { return Ok(None) };
+        Ok(self.decisions.read(id)?.map(|decision| decision.key.clone()))
+    }
+
     /// Goes back over a publication whose changes are known.
     pub fn pass(&mut self, known: &Touched) {
         self.own(known.former.iter().cloned());
@@ -59,6 +71,13 @@ impl<'r> TouchedPlacements<'r> {
         let changed = ChangedFiles::between(self.repo, trees)?;
         let mut touched = Touched { counts: changed.counts, ..Touched::default() };
         let mut candidates = BTreeSet::new();
+        // The first publication of all made all decisions, and every copy.
+        if trees[0] == TreeId::EMPTY {
+            let keys = changed.decisions.iter().map(|place| self.key_at(trees[1], place));
+            let keys = keys.collect::<Result<Vec<_>, _>>()?.into_iter().flatten();
+            touched.placements = keys.map(|key| (key, BTreeSet::new())).collect();
+            return Ok(touched);
+        }
         for place in &changed.decisions {
             for root in trees {
                 let Some(EntryKind::File(id)) = self.repo.entry_at(root, place)? else { continue };
@@ -68,11 +87,6 @@ impl<'r> TouchedPlacements<'r> {
                     decision.objects.iter().map(|object| (path::of_object(object), decision.key.clone()));
                 touched.former.extend(files);
             }
-        }
-        // The first publication of all made all decisions, and every copy.
-        if trees[0] == TreeId::EMPTY {
-            touched.placements = candidates.into_iter().map(|key| (key, BTreeSet::new())).collect();
-            return Ok(touched);
         }
         self.pass(&touched);
         candidates.extend(changed.copies.keys().filter_map(|file| self.owners.get(file)).flatten().cloned());

@@ -15,6 +15,9 @@ pub fn init(folder: &Path) {
     let mut settings = repo.config().expect("settings");
     settings.set_bool("core.autocrlf", false).expect("a setting");
     settings.set_str("core.excludesFile", "/dev/null").expect("a setting");
+    // A machine may be unable to guess who its user is.
+    settings.set_str("user.name", "Ann Author").expect("a setting");
+    settings.set_str("user.email", "ann@example.com").expect("a setting");
 }
 
 /// Commits everything in the folder at this moment, as `git add -A` and `git commit --allow-empty` would.
