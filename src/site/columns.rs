@@ -2,7 +2,7 @@
 //!
 //! Clusters with equal labels stand side by side, so that a placement's clusters are few runs.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use berth_base::model::selector::Labels;
 use berth_engine::release::stages::ClusterLabels;
@@ -85,11 +85,10 @@ fn labelled(inputs: &SiteInputs<'_>) -> BTreeMap<String, Labels> {
     let of_report =
         inputs.members.into_iter().flat_map(|members| members.lines.iter().map(|line| &line.name));
     let picks = inputs.state.decisions.values().flat_map(|decision| decision.picks.iter());
-    let names = of_fleet.chain(inputs.state.folders.keys()).chain(of_report).cloned();
-    let names = names.chain(picks.map(|pick| pick.cluster.to_string()));
+    let names = of_fleet.chain(inputs.state.folders.keys()).chain(of_report).map(String::as_str);
+    let names: HashSet<&str> = names.chain(picks.map(|pick| &*pick.cluster)).collect();
     let labels = |name: &str| known.as_ref().and_then(|known| known.get(name)).cloned().unwrap_or_default();
-    let names: BTreeSet<String> = names.collect();
-    names.into_iter().map(|name| (name.clone(), labels(&name))).collect()
+    names.into_iter().map(|name| (name.to_owned(), labels(name))).collect()
 }
 
 /// Chooses labels that most clusters have, with few values. Labels with usual names come first.

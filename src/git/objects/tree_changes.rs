@@ -59,6 +59,8 @@ struct Walk<'r> {
 impl Walk<'_> {
     fn folder(&mut self, old: TreeId, new: TreeId, prefix: &str, depth: usize) -> Result<(), GitError> {
         let [before, after] = [self.repo.raw_tree(old)?, self.repo.raw_tree(new)?];
+        // The next comparison often begins where this one ends.
+        self.repo.recent.trees.replace(old, new, after.clone());
         let malformed = || GitError::Failed {
             doing: format!("comparing trees {old} and {new}"),
             message: "one of them holds more than entries of a tree".to_owned(),

@@ -10,7 +10,8 @@ use super::error::PublishError;
 use super::trailers::{Trailers, last_own};
 use super::tree;
 use berth_base::diag::{Diagnostic, Diagnostics, Pos};
-use berth_base::model::{ContentId, Folder, FolderEntry, Map, Pick, Shared, path};
+use berth_base::model::{ContentId, Decision, Folder, FolderEntry, Map, Pick, Shared, path};
+use berth_base::parallel;
 use berth_base::source::budget::MOST_OF_A_STATE;
 use berth_base::text::{SharedTexts, SharedValues};
 use berth_engine::state::{State, decision, layout, ledger, placement_decision, releases_file};
@@ -18,6 +19,9 @@ use berth_git::{CommitId, Entry, EntryKind, PathChange, Repo, TreeId};
 
 /// The greatest depth of folders, as for source paths.
 const DEEPEST: usize = 130;
+
+/// The number of decisions whose texts are in memory at a time.
+const AT_ONCE: usize = 256;
 
 /// A published state, and its place on the branch.
 #[derive(Clone, Debug)]
@@ -112,7 +116,6 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
         texts: SharedTexts::default(),
         entries: SharedValues::default(),
         picks: SharedValues::default(),
-        beside: Vec::new(),
     };
     let mut folders = BTreeMap::new();
     for entry in root.iter().filter(|entry| tree::is_owned(entry)) {
@@ -125,8 +128,7 @@ pub fn read_state(repo: &Repo, commit: CommitId) -> Result<StateRead, PublishErr
         }
     }
     let mut folder = |name: &str| folders.remove(name).unwrap_or(TreeId::EMPTY);
-    reader.files(folder(layout::DECISIONS), layout::DECISIONS, 0, &mut Reader::decision)?;
-    reader.check_beside();
+    reader.decisions(folder(layout::DECISIONS))?;
     reader.files(folder(layout::FACTS), layout::FACTS, 0, &mut Reader::facts)?;
     reader.files(folder(layout::KEPT), layout::KEPT, 0, &mut Reader::kept)?;
     reader.files(folder(layout::LEDGER), layout::LEDGER, 0, &mut Reader::ledger)?;
@@ -153,8 +155,6 @@ struct Reader<'r> {
     entries: SharedValues<FolderEntry>,
     /// The shared lists of picks.
     picks: SharedValues<Shared<Vec<Pick>>>,
-    /// Objects beside decisions. They repeat the decisions' content.
-    beside: Vec<String>,
 }
 
 /// Handles a file by its path below the folder. Returns true if it is berth's.
@@ -204,33 +204,40 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    fn decision(&mut self, below: &str, id: ContentId) -> Result<bool, PublishError> {
-        if placement_decision::is_one(below) {
-            self.beside.push(below.to_owned());
-            return Ok(true);
+    /// Reads all decisions. Objects beside them repeat their content, and are foreign without a decision.
+    fn decisions(&mut self, id: TreeId) -> Result<(), PublishError> {
+        let (mut files, mut beside) = (Vec::new(), Vec::new());
+        self.files(id, layout::DECISIONS, 0, &mut |_, below, id| {
+            match placement_decision::is_one(below) {
+                true => beside.push(below.to_owned()),
+                false => files.push((below.to_owned(), id)),
+            }
+            Ok(true)
+        })?;
+        for part in files.chunks(AT_ONCE) {
+            let texts = part.iter().map(|(_, id)| self.repo.blob(*id)).collect::<Result<Vec<_>, _>>()?;
+            let decisions = parallel::map(&texts, |text| decision::read_decision(text).ok());
+            for ((below, _), decision) in part.iter().zip(decisions) {
+                match decision.filter(|decision| path::of_key(&decision.key) == *below) {
+                    Some(decision) => self.decision(decision),
+                    None => self.foreign(&format!("{}/{below}", layout::DECISIONS)),
+                }
+            }
         }
-        let Ok(mut decision) = decision::read_decision(&self.repo.blob(id)?) else { return Ok(false) };
-        let key = decision.key.clone();
-        if path::of_key(&key) != below {
-            return Ok(false);
+        let expected: BTreeSet<String> =
+            self.read.state.decisions.values().flat_map(placement_decision::paths).collect();
+        for below in beside.iter().filter(|below| !expected.contains(*below)) {
+            self.foreign(&format!("{}/{below}", layout::DECISIONS));
         }
+        Ok(())
+    }
+
+    fn decision(&mut self, mut decision: Decision) {
         for pick in &mut *decision.picks {
             self.texts.share(&mut pick.cluster);
         }
         self.picks.share(&mut decision.picks);
-        self.read.state.decisions.insert(key, decision);
-        Ok(true)
-    }
-
-    /// Reports objects beside decisions that belong to no decision.
-    fn check_beside(&mut self) {
-        let expected: BTreeSet<String> =
-            self.read.state.decisions.values().flat_map(placement_decision::paths).collect();
-        for path in std::mem::take(&mut self.beside) {
-            if !expected.contains(&path) {
-                self.foreign(&format!("{}/{path}", layout::DECISIONS));
-            }
-        }
+        self.read.state.decisions.insert(decision.key.clone(), decision);
     }
 
     fn facts(&mut self, below: &str, id: ContentId) -> Result<bool, PublishError> {
