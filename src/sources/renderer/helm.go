@@ -1,0 +1,274 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
+	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
+	"helm.sh/helm/v4/pkg/engine"
+	release "helm.sh/helm/v4/pkg/release/v1"
+	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
+)
+
+// One request to render a chart.
+type helmRender struct {
+	*helmRequest
+	chart        *chartFolder
+	capabilities *common.Capabilities
+}
+
+// The result of one execution of a chart's templates.
+type rendered struct {
+	chart     *chart.Chart
+	crds      []document
+	documents []document
+	hooks     []hook
+	values    map[string]any
+	err       error
+	draws     draws
+}
+
+// Renders a chart as `helm template` does, or refuses it.
+func renderHelm(t *tree, r *helmRequest, l limits) (*helmAnswer, error) {
+	folder, err := cleanFolder(r.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := chartutil.ValidateReleaseName(r.Release); err != nil {
+		return nil, faultf("request", "the release name `%s` is invalid: %v", r.Release, err)
+	}
+	if r.Lookup != "" && r.Lookup != "refuse" && r.Lookup != "empty" {
+		return nil, faultf("request", "`lookup` is `%s`, but may be `refuse` or `empty`", r.Lookup)
+	}
+	capabilities, err := makeCapabilities(r)
+	if err != nil {
+		return nil, err
+	}
+	c, err := openChart(t, folder)
+	if err != nil {
+		return nil, err
+	}
+	h := &helmRender{helmRequest: r, chart: c, capabilities: capabilities}
+	warnings := captureLog()
+	first := h.execute(draws{failing: -1})
+	warned := warnings.stop()
+	if first.draws.count > 0 {
+		if err := h.refuseDraws(first); err != nil {
+			return nil, err
+		}
+	}
+	if first.err != nil {
+		return nil, first.err
+	}
+	if r.Twice {
+		if again := h.execute(draws{failing: -1}); !same(first, again) {
+			return nil, faultf("impure", "two renders of `%s` differ", folder).at(differingFile(first, again), 0)
+		}
+	}
+	return h.answer(first, warned, l)
+}
+
+func makeCapabilities(r *helmRequest) (*common.Capabilities, error) {
+	capabilities := common.DefaultCapabilities.Copy()
+	capabilities.HelmVersion.Version = helmVersion
+	version, err := common.ParseKubeVersion(r.KubeVersion)
+	if err != nil {
+		return nil, faultf("request", "`kubeVersion` is `%s`, which is not a version: %v", r.KubeVersion, err)
+	}
+	capabilities.KubeVersion = *version
+	known := append(common.VersionSet(nil), capabilities.APIVersions...)
+	if r.OnlyAPIVersions {
+		known = nil
+	}
+	capabilities.APIVersions = append(known, r.APIVersions...)
+	return capabilities, nil
+}
+
+// Loads the chart and executes its templates once.
+func (h *helmRender) execute(d draws) *rendered {
+	d.emptyLookup = h.Lookup == "empty"
+	r := &rendered{draws: d}
+	r.err = h.executeInto(r)
+	return r
+}
+
+func (h *helmRender) executeInto(r *rendered) error {
+	values, err := mergeValues(h.Values)
+	if err != nil {
+		return err
+	}
+	loaded, err := h.chart.load()
+	if err != nil {
+		return err
+	}
+	r.chart = loaded
+	root := h.chart.inTree("Chart.yaml")
+	if err := chartutil.ProcessDependencies(loaded, values); err != nil {
+		return faultf("chart", "%v", err).at(root, 0)
+	}
+	if err := checkSchemas(h.chart, loaded); err != nil {
+		return err
+	}
+	options := common.ReleaseOptions{
+		Name: h.Release, Namespace: h.Namespace, Revision: 1, IsInstall: !h.Upgrade, IsUpgrade: h.Upgrade,
+	}
+	// The capabilities are shared by all renders, and templates only read them.
+	top, err := util.ToRenderValues(loaded, values, options, h.capabilities)
+	if err != nil {
+		if strings.Contains(err.Error(), "specifications of the schema") {
+			return schemaFault(h.chart, loaded.Name(), h.Values, err)
+		}
+		return faultf("values", "%v", err).at(h.chart.inTree("values.yaml"), 0)
+	}
+	if wanted := loaded.Metadata.KubeVersion; wanted != "" &&
+		!chartutil.IsCompatibleRange(wanted, h.capabilities.KubeVersion.String()) {
+		return faultf("chart", "the chart requires Kubernetes `%s`, and this is %s", wanted, h.capabilities.KubeVersion.Version).
+			at(root, h.chart.lineOf("Chart.yaml", "kubeVersion:"))
+	}
+	if err := h.refuseRandomFiles(loaded); err != nil {
+		return err
+	}
+	// Templates may change the values, so those of the answer are a copy.
+	if r.values, err = copyValues(top["Values"]); err != nil {
+		return faultf("values", "%v", err).at(h.chart.inTree("values.yaml"), 0)
+	}
+	files, err := engine.Engine{CustomTemplateFuncs: r.draws.functions()}.Render(loaded, top)
+	if err != nil {
+		return h.templateFault(err, r)
+	}
+	for name := range files {
+		if strings.HasSuffix(name, "NOTES.txt") {
+			delete(files, name)
+		}
+	}
+	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
+	if err != nil {
+		return h.yamlFault(err)
+	}
+	h.collect(r, hooks, manifests)
+	return nil
+}
+
+// Takes over what Helm sorted.
+func (h *helmRender) collect(r *rendered, hooks []*release.Hook, manifests []releaseutil.Manifest) {
+	if h.CRDs {
+		for _, crd := range r.chart.CRDObjects() {
+			r.crds = append(r.crds, document{crd.Filename, string(crd.File.Data)})
+		}
+	}
+	for _, m := range manifests {
+		r.documents = append(r.documents, document{m.Name, m.Content})
+	}
+	for _, from := range hooks {
+		to := hook{document: document{from.Path, from.Manifest}, Kind: from.Kind, Name: from.Name, Weight: from.Weight,
+			Events: []string{}, DeletePolicies: []string{}, LogPolicies: []string{}}
+		isTest := false
+		for _, event := range from.Events {
+			isTest = isTest || event == release.HookTest
+			to.Events = append(to.Events, event.String())
+		}
+		for _, policy := range from.DeletePolicies {
+			to.DeletePolicies = append(to.DeletePolicies, policy.String())
+		}
+		for _, policy := range from.OutputLogPolicies {
+			to.LogPolicies = append(to.LogPolicies, policy.String())
+		}
+		if h.Hooks && (h.Tests || !isTest) {
+			r.hooks = append(r.hooks, to)
+		}
+	}
+}
+
+// Refuses a render whose output depends on a draw, at the place of the draw.
+func (h *helmRender) refuseDraws(first *rendered) error {
+	all := h.execute(draws{failing: -1, second: math.MaxInt})
+	if same(first, all) {
+		return nil
+	}
+	// With `low` second stand-ins the output is the first one, with `high` it is not.
+	low, high := 0, max(first.draws.count, all.draws.count)
+	for high-low > 1 {
+		middle := (low + high) / 2
+		if same(first, h.execute(draws{failing: -1, second: middle})) {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	failed := h.execute(draws{failing: low, second: low})
+	if failed.draws.refused != nil && failed.err != nil {
+		return failed.err
+	}
+	return faultf("impure", "the output of `%s` is not the same in two renders", h.chart.path).at(differingFile(first, all), 0)
+}
+
+// Returns the template of the first document that differs.
+func differingFile(a, b *rendered) string {
+	for i, d := range a.documents {
+		if i >= len(b.documents) || b.documents[i] != d {
+			return d.File
+		}
+	}
+	return ""
+}
+
+func (h *helmRender) answer(r *rendered, warnings []string, l limits) (*helmAnswer, error) {
+	a := &helmAnswer{
+		Chart:  chartInfo{r.chart.Metadata.Name, r.chart.Metadata.Version, r.chart.Metadata.AppVersion},
+		CRDs:   append([]document{}, r.crds...),
+		Hooks:  append([]hook{}, r.hooks...),
+		Values: r.values, Documents: append([]document{}, r.documents...), Warnings: warnings,
+	}
+	count := counter{limits: l}
+	check := func(d document) error {
+		if !utf8.ValidString(d.Text) {
+			return faultf("output", "the output of `%s` is not UTF-8", d.File).at(h.chart.treePath(d.File), 0)
+		}
+		return count.add(d.Text)
+	}
+	for _, d := range append(append([]document{}, a.CRDs...), a.Documents...) {
+		if err := check(d); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range a.Hooks {
+		if err := check(d.document); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// Turns invalid YAML in the output into a fault. Its line is one of the output.
+func (h *helmRender) yamlFault(err error) error {
+	message := err.Error()
+	if rest, is := strings.CutPrefix(message, "YAML parse error on "); is {
+		if file, reason, found := strings.Cut(rest, ": "); found {
+			return faultf("chart", "the output is not YAML: %s", reason).at(h.chart.treePath(file), 0).
+				advise("A line in the message is one of the document that the template gives.")
+		}
+	}
+	return faultf("chart", "%v", err).at(path.Join(h.chart.path, "templates"), 0)
+}
+
+func copyValues(values any) (map[string]any, error) {
+	table, is := values.(common.Values)
+	if !is {
+		plain, is := values.(map[string]any)
+		if !is {
+			return nil, errors.New("the values are not a table")
+		}
+		table = plain
+	}
+	text, err := table.YAML()
+	if err != nil {
+		return nil, err
+	}
+	return common.ReadValues([]byte(text))
+}
