@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"io/fs"
 	"log"
+	"net"
 	"net/http"
 	"os"
 	"runtime"
@@ -70,6 +72,9 @@ func isolate() *os.File {
 	os.Clearenv()
 	time.Local = time.UTC
 	http.DefaultTransport = noNetwork{}
+	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("the renderer has no network")
+	}}
 	out := os.Stdout
 	os.Stdout, os.Stderr = nil, nil
 	log.SetOutput(io.Discard)

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"net/url"
 	"path"
 	"regexp"
 	"strings"
@@ -43,10 +42,13 @@ func checkSchema(file string, text []byte) error {
 		}
 		return faultf("chart", "the schema of values is invalid: %v", err).at(file, line)
 	}
-	base, _ := url.Parse(schemaBase)
-	known := map[string]bool{schemaBase: true}
-	collectIDs(schema, base, known)
-	if reference := foreignReference(schema, base, known); reference != "" {
+	base := schemaBase
+	if root, is := schema.(map[string]any); is {
+		if id, is := root["$id"].(string); is {
+			base = strings.TrimSuffix(id, "#")
+		}
+	}
+	if reference := foreignReference(schema, base); reference != "" {
 		quoted, _ := json.Marshal(reference)
 		return faultf("outside", "the schema of values refers to `%s`, outside of the schema", reference).
 			at(file, lineAt(text, max(bytes.Index(text, quoted), 0))).
@@ -55,68 +57,29 @@ func checkSchema(file string, text []byte) error {
 	return nil
 }
 
-// Returns the base address of a part of a schema: `$id` changes it.
-func baseOf(part map[string]any, base *url.URL) *url.URL {
-	if id, is := part["$id"].(string); is {
-		if resolved, err := base.Parse(id); err == nil {
-			return resolved
-		}
-	}
-	return base
-}
-
-// Collects the addresses of the parts of a schema. What looks like an address in a value has none.
-func collectIDs(part any, base *url.URL, known map[string]bool) {
+// Returns a reference that is not to a place in the schema itself, or nothing. Those to a part with an `$id` are refused
+// too: the library looks for these parts only in some places of a schema, and fetches others.
+func foreignReference(part any, base string) string {
 	switch part := part.(type) {
 	case map[string]any:
-		base = baseOf(part, base)
-		known[withoutFragment(base)] = true
-		for _, key := range sortedKeys(part) {
-			switch key {
-			case "const", "default", "enum", "examples":
-			default:
-				collectIDs(part[key], base, known)
-			}
-		}
-	case []any:
-		for _, item := range part {
-			collectIDs(item, base, known)
-		}
-	}
-}
-
-// Returns a reference that leads out of the schema, or nothing.
-func foreignReference(part any, base *url.URL, known map[string]bool) string {
-	switch part := part.(type) {
-	case map[string]any:
-		base = baseOf(part, base)
 		for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef", "$schema"} {
 			reference, is := part[key].(string)
-			if !is {
-				continue
-			}
-			resolved, err := base.Parse(reference)
-			if err != nil || !known[withoutFragment(resolved)] && !metaschema.MatchString(withoutFragment(resolved)) {
+			address, _, _ := strings.Cut(reference, "#")
+			if is && address != "" && address != base && !metaschema.MatchString(address) {
 				return reference
 			}
 		}
 		for _, key := range sortedKeys(part) {
-			if reference := foreignReference(part[key], base, known); reference != "" {
+			if reference := foreignReference(part[key], base); reference != "" {
 				return reference
 			}
 		}
 	case []any:
 		for _, item := range part {
-			if reference := foreignReference(item, base, known); reference != "" {
+			if reference := foreignReference(item, base); reference != "" {
 				return reference
 			}
 		}
 	}
 	return ""
-}
-
-func withoutFragment(address *url.URL) string {
-	bare := *address
-	bare.Fragment, bare.RawFragment = "", ""
-	return bare.String()
 }

@@ -173,14 +173,25 @@ func inside(folder, name string) (string, bool) {
 
 // Resolves the links on the way of a path.
 func (t *tree) real(name string) string {
-	if len(t.links) == 0 {
-		return name
+	for range maxLinks {
+		link, target := "", ""
+		for end := 0; end < len(name) && link == ""; {
+			next := strings.IndexByte(name[end:], '/')
+			if next < 0 {
+				next = len(name) - end
+			}
+			end += next
+			if to, is := t.links[name[:end]]; is {
+				link, target = name[:end], to
+			}
+			end++
+		}
+		if link == "" {
+			break
+		}
+		name = path.Join(target, strings.TrimPrefix(name, link))
 	}
-	resolved, err := resolveLink(name, t.links)
-	if err != nil {
-		return name
-	}
-	return resolved
+	return name
 }
 
 // Returns the paths below a folder, relative to it, in the order in which a walk meets them: each folder's names sorted.
