@@ -122,7 +122,6 @@ func (c *chartFolder) lineOf(name, text string) int {
 var (
 	loadPlace = regexp.MustCompile(`cannot load (\S+?): `)
 	inChart   = regexp.MustCompile(`error unpacking subchart (\S+) in `)
-	yamlLine  = regexp.MustCompile(`\bline (\d+)`)
 )
 
 // Finds the file that Helm could not load.
@@ -135,8 +134,9 @@ func (c *chartFolder) loadFault(err error) error {
 	f.File = c.inTree(path.Join(folder, "Chart.yaml"))
 	if m := loadPlace.FindStringSubmatch(err.Error()); m != nil {
 		f.File = c.inTree(path.Join(folder, m[1]))
-		if line := yamlLine.FindStringSubmatch(err.Error()); line != nil {
-			f.Line = atoi(line[1])
+		f.Line = lineOfYAMLError(err)
+		if path.Base(f.File) == "values.yaml" {
+			f.Line = invalidLine(string(c.tree.files[f.File]))
 		}
 	}
 	return f

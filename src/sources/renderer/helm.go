@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"path"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -110,7 +111,7 @@ func (h *helmRender) executeInto(r *rendered) error {
 	r.chart = loaded
 	root := h.chart.inTree("Chart.yaml")
 	if err := chartutil.ProcessDependencies(loaded, values); err != nil {
-		return faultf("chart", "%v", err).at(root, 0)
+		return h.valuesFault(err)
 	}
 	if err := checkSchemas(h.chart, loaded); err != nil {
 		return err
@@ -124,7 +125,7 @@ func (h *helmRender) executeInto(r *rendered) error {
 		if strings.Contains(err.Error(), "specifications of the schema") {
 			return schemaFault(h.chart, loaded.Name(), h.Values, err)
 		}
-		return faultf("values", "%v", err).at(h.chart.inTree("values.yaml"), 0)
+		return h.valuesFault(err)
 	}
 	if wanted := loaded.Metadata.KubeVersion; wanted != "" &&
 		!chartutil.IsCompatibleRange(wanted, h.capabilities.KubeVersion.String()) {
@@ -153,6 +154,21 @@ func (h *helmRender) executeInto(r *rendered) error {
 	}
 	h.collect(r, hooks, manifests)
 	return nil
+}
+
+var notATable = regexp.MustCompile(`type mismatch on ([^:\s]+)`)
+
+// Turns a failed merge of values into a fault at the document that has the value.
+func (h *helmRender) valuesFault(err error) error {
+	m := notATable.FindStringSubmatch(err.Error())
+	if m == nil {
+		return faultf("values", "%v", err).at(h.chart.inTree("values.yaml"), 0)
+	}
+	f := faultf("values", "`%s` holds the values of a subchart, and so has to be a table", m[1])
+	if name, line := findValue(h.Values, m[1:]); line > 0 {
+		return f.at(name, line)
+	}
+	return f.at(h.chart.inTree("values.yaml"), h.chart.lineOf("values.yaml", m[1]+":"))
 }
 
 // Takes over what Helm sorted.

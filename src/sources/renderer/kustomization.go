@@ -116,7 +116,8 @@ func (s *scan) field(folder, file string, key, value *yaml.Node, plugins bool) e
 				err = s.keyedPaths(folder, file, item, field.keys)
 			case field.inline && strings.Contains(item.Value, "\n"):
 				if isPlugin {
-					err = s.pluginObjects(file, item.Line, []byte(item.Value))
+					// The text begins on the line after its `|`.
+					err = s.pluginObjects(file, item.Line+1, []byte(item.Value))
 				}
 			case field.folders:
 				err = s.fileOrFolder(folder, file, item, isPlugin || plugins)
@@ -317,11 +318,7 @@ func escapes(folder, name string) bool {
 func parseYAML(file string, text []byte) (*yaml.Node, error) {
 	node, err := yaml.Parse(string(text))
 	if err != nil {
-		f := faultf("kustomization", "%v", err).at(file, 0)
-		if line := yamlLine.FindStringSubmatch(err.Error()); line != nil {
-			f.Line = atoi(line[1])
-		}
-		return nil, f
+		return nil, faultf("kustomization", "%v", err).at(file, lineOfYAMLError(err))
 	}
 	return node.YNode(), nil
 }
@@ -370,12 +367,14 @@ type documentPart struct {
 // Splits the documents of a file.
 func documentParts(text string) []documentPart {
 	parts := []documentPart{{}}
-	for i, line := range strings.Split(text, "\n") {
+	before := 0
+	for line := range strings.Lines(text) {
+		before++
 		if strings.HasPrefix(line, "---") {
-			parts = append(parts, documentPart{before: i + 1})
+			parts = append(parts, documentPart{before: before})
 			continue
 		}
-		parts[len(parts)-1].text += line + "\n"
+		parts[len(parts)-1].text += line
 	}
 	return parts
 }

@@ -80,9 +80,10 @@ func (fs treeFS) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
 }
 
 var (
-	malformed  = regexp.MustCompile(`(?s)yaml: (?:line (\d+): )?(.*?) in File: (\S+?)['"]?$`)
 	namedFile  = regexp.MustCompile(`(?:File: |resources from '|file ')([^'\s"]+)`)
 	onlyPlugin = regexp.MustCompile(`external plugins disabled; unable to load external plugin '([^']*)'`)
+	// Kustomize tries a file that fails as a folder too.
+	triedAsFolder = regexp.MustCompile(`(?s)accumulation err='(.*)': must build at directory: .*`)
 	// Words of Kustomize's errors, and the field that they are about.
 	aboutField = []struct{ word, field string }{
 		{"replacement", "replacements"}, {"patch", "patches"}, {"configmap", "configMapGenerator"}, {"secret", "secretGenerator"},
@@ -94,6 +95,9 @@ var (
 // Turns an error of Kustomize into a fault at the file or field that it is about.
 func (s *scan) fault(err error) error {
 	message := strings.NewReplacer("'/", "'", "\"/", "\"", "`/", "`").Replace(err.Error())
+	if m := triedAsFolder.FindStringSubmatch(message); m != nil {
+		message = m[1]
+	}
 	f := faultf("kustomization", "%s", message)
 	if m := onlyPlugin.FindStringSubmatch(message); m != nil {
 		f = faultf("outside", "`%s` is a plugin", m[1]).advise("Use fields of Kustomize, or commit what the plugin makes.")
@@ -111,8 +115,10 @@ func (s *scan) fault(err error) error {
 			}
 		}
 	}
-	if m := malformed.FindStringSubmatch(message); m != nil && f.File != "" {
-		f.Line = atoi(m[1])
+	if f.File != "" {
+		if strings.Contains(message, "yaml: ") {
+			f.Line = lineOfYAMLError(err)
+		}
 		return f
 	}
 	for _, about := range aboutField {
@@ -122,10 +128,7 @@ func (s *scan) fault(err error) error {
 			}
 		}
 	}
-	if f.File == "" && len(s.files) > 0 {
-		f.File = s.files[0]
-	}
-	return f
+	return f.at(s.files[0], 0)
 }
 
 // Returns the place of a field in the first kustomization that has it.

@@ -16,15 +16,42 @@ func mergeValues(documents []valuesDocument) (map[string]any, error) {
 	for _, d := range documents {
 		values, err := loader.LoadValues(strings.NewReader(d.Text))
 		if err != nil {
-			f := faultf("values", "invalid values: %v", err).at(d.Name, 0)
-			if line := yamlLine.FindStringSubmatch(err.Error()); line != nil {
-				f.Line = atoi(line[1])
-			}
-			return nil, f
+			return nil, faultf("values", "invalid values: %v", err).at(d.Name, invalidLine(d.Text))
 		}
 		merged = loader.MergeMaps(merged, values)
 	}
 	return merged, nil
+}
+
+// Finds the line of invalid values. Helm counts lines from the begin of a document.
+func invalidLine(text string) int {
+	for _, part := range documentParts(text) {
+		if _, err := loader.LoadValues(strings.NewReader(part.text)); err != nil {
+			if line := lineOfYAMLError(err); line > 0 {
+				return part.before + line
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+var (
+	yamlLine = regexp.MustCompile(`\bline (\d+)`)
+	// The errors of the YAML library's parser. It counts their lines from 0, and those of its scanner from 1.
+	fromZero = regexp.MustCompile(`did not find expected (node content|key|'-' indicator|',' or|<)`)
+)
+
+// Returns the line that an error of the YAML library names, or 0.
+func lineOfYAMLError(err error) int {
+	m := yamlLine.FindStringSubmatch(err.Error())
+	if m == nil {
+		return 0
+	}
+	if fromZero.MatchString(err.Error()) {
+		return atoi(m[1]) + 1
+	}
+	return atoi(m[1])
 }
 
 // Finds the document and the line that set a value, the last document first.
