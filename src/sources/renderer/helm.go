@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"math"
 	"path"
 	"regexp"
 	"strings"
@@ -199,29 +198,6 @@ func (h *helmRender) collect(r *rendered, hooks []*release.Hook, manifests []rel
 			r.hooks = append(r.hooks, to)
 		}
 	}
-}
-
-// Refuses a render whose output depends on a draw, at the place of the draw.
-func (h *helmRender) refuseDraws(first *rendered) error {
-	all := h.execute(draws{failing: -1, second: math.MaxInt})
-	if same(first, all) {
-		return nil
-	}
-	// With `low` second stand-ins the output is the first one, with `high` it is not.
-	low, high := 0, max(first.draws.count, all.draws.count)
-	for high-low > 1 {
-		middle := (low + high) / 2
-		if same(first, h.execute(draws{failing: -1, second: middle})) {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	failed := h.execute(draws{failing: low, second: low})
-	if failed.draws.refused != nil && failed.err != nil {
-		return failed.err
-	}
-	return faultf("impure", "the output of `%s` is not the same in two renders", h.chart.path).at(differingFile(first, all), 0)
 }
 
 // Returns the template of the first document that differs.

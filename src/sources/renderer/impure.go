@@ -1,10 +1,7 @@
 package main
 
 import (
-	"encoding/base64"
 	"fmt"
-	"reflect"
-	"slices"
 	"strings"
 	"text/template"
 	"time"
@@ -13,33 +10,6 @@ import (
 )
 
 // The functions that replace those of Helm whose result is not a function of their arguments.
-//
-// A chart may draw a random value that it then drops: `default (randAlphaNum 16) .Values.password` draws always. So a draw
-// is no error. Each draw has two stand-ins, which differ wherever two real draws could differ. The chart is rendered
-// with the first ones, and again with the second ones: the output depends on a draw if and only if the two differ. Then
-// some of the draws take the second stand-in, until one draw is found that alone changes the output, and one more
-// render fails at this draw, which gives its place.
-type draws struct {
-	// Draws below this number take their second stand-in.
-	second int
-	// The draw with this number fails.
-	failing int
-	// The number of draws so far.
-	count int
-	// `lookup` finds nothing, instead of failing.
-	emptyLookup bool
-	// The call that failed.
-	refused *refusal
-}
-
-// A call that cannot have a pure result.
-type refusal struct {
-	function string
-	reason   string
-	advice   string
-}
-
-func (r *refusal) Error() string { return fmt.Sprintf("`%s` %s", r.function, r.reason) }
 
 const (
 	isRandom  = "is random"
@@ -48,41 +18,6 @@ const (
 	isCluster = "reads the cluster"
 )
 
-// Makes one draw and reports whether it takes its second stand-in.
-func (d *draws) next(function, reason, advice string) (bool, error) {
-	number := d.count
-	d.count++
-	if number == d.failing {
-		return false, d.refuse(function, reason, advice)
-	}
-	return number < d.second, nil
-}
-
-func (d *draws) refuse(function, reason, advice string) error {
-	d.refused = &refusal{function, reason, advice}
-	return d.refused
-}
-
-// Draws one of two stand-ins.
-func draw[T any](d *draws, function, reason string, first, second T) (T, error) {
-	takesSecond, err := d.next(function, reason, "")
-	if takesSecond {
-		return second, err
-	}
-	return first, err
-}
-
-// Returns a text of n characters that repeats a pattern.
-func pattern(text string, n int) string {
-	return strings.Repeat(text, n/len(text)+1)[:n]
-}
-
-// Returns two stand-ins for the base64 of n bytes.
-func standInBytes(n int) (string, string) {
-	encode := base64.StdEncoding.EncodeToString
-	return encode([]byte(pattern("q7R", n))), encode([]byte(pattern("X0k", n)))
-}
-
 // A certificate and its key, as templates read those of sprig.
 type certificate struct {
 	Cert string
@@ -90,22 +25,13 @@ type certificate struct {
 }
 
 func (d *draws) certificate(function string) (certificate, error) {
-	return draw(d, function, isNewKey,
-		certificate{pem("CERTIFICATE", "q7R"), pem("RSA PRIVATE KEY", "q7R")},
-		certificate{pem("CERTIFICATE", "X0k"), pem("RSA PRIVATE KEY", "X0k")})
+	return draw(d, function, isNewKey, func(number, standIn int) certificate {
+		return certificate{standInPEM("CERTIFICATE", number, standIn), standInPEM("RSA PRIVATE KEY", number, standIn)}
+	})
 }
-
-func pem(kind, text string) string {
-	return fmt.Sprintf("-----BEGIN %s-----\n%s\n-----END %s-----\n", kind, pattern(text, 64), kind)
-}
-
-var (
-	firstTime  = time.Date(2001, 2, 3, 4, 5, 6, 700_000_000, time.UTC)
-	secondTime = time.Date(2092, 11, 30, 21, 54, 53, 200_000_000, time.UTC)
-)
 
 func (d *draws) now(function string) (time.Time, error) {
-	return draw(d, function, isClock, firstTime, secondTime)
+	return draw(d, function, isClock, func(_, standIn int) time.Time { return standInTime(standIn) })
 }
 
 // Returns the functions for one render.
@@ -128,22 +54,21 @@ func (d *draws) functions() template.FuncMap {
 }
 
 func (d *draws) addRandom(functions template.FuncMap) {
-	for name, stand := range map[string][2]string{
-		"randAlphaNum": {"q7R", "X0k"}, "randAlpha": {"qR", "Xk"}, "randNumeric": {"71", "40"}, "randAscii": {"q7R", "X0k"},
+	for name, alphabet := range map[string]string{
+		"randAlphaNum": digits + letters, "randAlpha": letters, "randNumeric": digits, "randAscii": digits + letters,
 	} {
 		functions[name] = func(n int) (string, error) {
 			if n <= 0 {
 				return "", nil
 			}
-			return draw(d, name, isRandom, pattern(stand[0], n), pattern(stand[1], n))
+			return draw(d, name, isRandom, func(number, standIn int) string { return standInText(alphabet, n, number, standIn) })
 		}
 	}
 	functions["randBytes"] = func(n int) (string, error) {
 		if n <= 0 {
 			return "", nil
 		}
-		first, second := standInBytes(n)
-		return draw(d, "randBytes", isRandom, first, second)
+		return draw(d, "randBytes", isRandom, func(number, standIn int) string { return standInBytes(n, number, standIn) })
 	}
 	functions["randInt"] = func(low, high int) (int, error) {
 		if high <= low {
@@ -152,20 +77,19 @@ func (d *draws) addRandom(functions template.FuncMap) {
 		if high-low == 1 {
 			return low, nil
 		}
-		return draw(d, "randInt", isRandom, low, high-1)
+		return draw(d, "randInt", isRandom, func(number, standIn int) int { return low + standInNumber(high-low, number, standIn) })
 	}
 	functions["shuffle"] = func(text string) (string, error) {
-		sorted := []rune(text)
-		slices.Sort(sorted)
-		reversed := slices.Clone(sorted)
-		slices.Reverse(reversed)
-		if string(sorted) == string(reversed) {
+		if strings.Trim(text, text[:min(len(text), 1)]) == "" {
 			return text, nil
 		}
-		return draw(d, "shuffle", isRandom, string(sorted), string(reversed))
+		return draw(d, "shuffle", isRandom, func(number, standIn int) string { return standInOrder(text, number, standIn) })
 	}
 	functions["uuidv4"] = func() (string, error) {
-		return draw(d, "uuidv4", isRandom, "5a5a5a5a-5a5a-4a5a-9a5a-5a5a5a5a5a5a", "c6c6c6c6-c6c6-46c6-b6c6-c6c6c6c6c6c6")
+		return draw(d, "uuidv4", isRandom, func(number, standIn int) string {
+			hex := standInText("0123456789abcdef", 30, number, standIn)
+			return fmt.Sprintf("%s-%s-4%s-a%s-%s", hex[:8], hex[8:12], hex[12:15], hex[15:18], hex[18:])
+		})
 	}
 }
 
@@ -174,7 +98,9 @@ func (d *draws) addKeys(functions template.FuncMap) {
 		if len(password) > 72 {
 			return "failed to encrypt string with bcrypt: bcrypt: password length exceeds 72 bytes", nil
 		}
-		return draw(d, function, "uses a new salt at each render", "$2a$10$"+pattern("q7R", 53), "$2a$10$"+pattern("X0k", 53))
+		return draw(d, function, "uses a new salt at each render", func(number, standIn int) string {
+			return "$2a$10$" + standInText(digits+letters, 53, number, standIn)
+		})
 	}
 	functions["bcrypt"] = func(password string) (string, error) { return bcrypt("bcrypt", password) }
 	functions["htpasswd"] = func(user, password string) (string, error) {
@@ -188,13 +114,16 @@ func (d *draws) addKeys(functions template.FuncMap) {
 		if text == "" {
 			return "", nil
 		}
-		first, second := standInBytes(16 + (len(text)/16+1)*16)
-		return draw(d, "encryptAES", "uses a new initial vector at each render", first, second)
+		return draw(d, "encryptAES", "uses a new initial vector at each render", func(number, standIn int) string {
+			return standInBytes(16+(len(text)/16+1)*16, number, standIn)
+		})
 	}
 	functions["genPrivateKey"] = func(kind string) (string, error) {
 		switch kind {
 		case "", "rsa", "dsa", "ecdsa", "ed25519":
-			return draw(d, "genPrivateKey", isNewKey, pem("PRIVATE KEY", "q7R"), pem("PRIVATE KEY", "X0k"))
+			return draw(d, "genPrivateKey", isNewKey, func(number, standIn int) string {
+				return standInPEM("PRIVATE KEY", number, standIn)
+			})
 		}
 		return "Unknown type " + kind, nil
 	}
@@ -294,15 +223,4 @@ func valuesByKey(dict map[string]any) []any {
 		values = append(values, dict[key])
 	}
 	return values
-}
-
-// Reports whether two renders are equal.
-func same(a, b *rendered) bool {
-	if (a.err == nil) != (b.err == nil) {
-		return false
-	}
-	if a.err != nil {
-		return a.err.Error() == b.err.Error()
-	}
-	return reflect.DeepEqual(a.crds, b.crds) && reflect.DeepEqual(a.documents, b.documents) && reflect.DeepEqual(a.hooks, b.hooks)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -56,22 +57,31 @@ func lineOfYAMLError(err error) int {
 
 // Finds the document and the line that set a value, the last document first.
 func findValue(documents []valuesDocument, keys []string) (string, int) {
-	for i := len(documents) - 1; i >= 0; i-- {
-		node, err := yaml.Parse(documents[i].Text)
-		if err != nil {
-			continue
-		}
-		if line := lineOfKey(node.YNode(), keys); line > 0 {
-			return documents[i].Name, line
+	for _, d := range slices.Backward(documents) {
+		if line := findInText(d.Text, keys); line > 0 {
+			return d.Name, line
 		}
 	}
 	return "", 0
+}
+
+// Returns the line of a key in a text, the last document first, or 0.
+func findInText(text string, keys []string) int {
+	for _, part := range slices.Backward(documentParts(text)) {
+		if node, err := yaml.Parse(part.text); err == nil {
+			if line := lineOfKey(node.YNode(), keys); line > 0 {
+				return part.before + line
+			}
+		}
+	}
+	return 0
 }
 
 // Returns the line of a key in a document, or 0.
 func lineOfKey(node *yaml.Node, keys []string) int {
 	line := 0
 	for _, key := range keys {
+		node = followed(node)
 		if node == nil {
 			return 0
 		}

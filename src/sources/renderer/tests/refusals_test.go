@@ -41,6 +41,10 @@ var impureCalls = []struct{ call, function string }{
 	{`{{ lookup "v1" "Secret" "n" "s" }}`, "lookup"}, {`{{ lookup "v1" "Secret" "n" "s" | empty }}`, "lookup"},
 	{`{{ (genSignedCert "a" nil nil 1 (genCA "ca" 1)).Cert | b64enc }}`, "genSignedCert"},
 	{`{{ randAlphaNum 8 | sha256sum | trunc 4 }}`, "randAlphaNum"}, {`{{ if gt (randInt 0 9) 4 }}a{{ end }}`, "randInt"},
+	{`{{ mod (randInt 0 12) 3 }}`, "randInt"}, {`{{ if eq (randInt 0 100) 99 }}a{{ end }}`, "randInt"},
+	{`{{ if lt (randInt 5 500) 6 }}a{{ end }}`, "randInt"}, {`{{ randAlpha 1 | lower }}`, "randAlpha"},
+	{`{{ shuffle "abc" | trunc 1 }}`, "shuffle"}, {`{{ shuffle "aab" | trunc 1 }}`, "shuffle"},
+	{`{{ mod (now | unixEpoch) 2 }}`, "now"}, {`{{ mod (randNumeric 3 | int) 7 }}`, "randNumeric"},
 }
 
 func TestEachImpureFunctionIsRefused(t *testing.T) {
@@ -69,10 +73,12 @@ var helmRefusals = []refusal{
 		kind: "impure", place: "chart/templates/x.yaml:3", message: "`uuidv4`", advice: "Set the value `id`."},
 	{name: "a draw in a hook", files: template("metadata: {annotations: {\"helm.sh/hook\": pre-install}, name: {{ randAlpha 3 }}}"),
 		kind: "impure", place: "chart/templates/x.yaml:2"},
-	{name: "a draw that fails", files: template("a: {{ if contains \"q\" (randAlpha 3) }}{{ fail \"unlucky\" }}{{ end }}"),
-		kind: "impure", place: "chart/templates/x.yaml:2", message: "`randAlpha`"},
+	{name: "a draw that fails", files: template("a: {{ if lt (randInt 0 9) 1 }}{{ fail \"unlucky\" }}{{ end }}"),
+		kind: "impure", place: "chart/templates/x.yaml:2", message: "`randInt`"},
 	{name: "a draw in a value that tpl executes", files: "-- chart/values.yaml --\na: '{{ uuidv4 }}'\n" + template("a: {{ tpl .Values.a . }}"),
 		kind: "impure", place: "chart/templates/x.yaml:2", message: "`uuidv4`", advice: "Set the value `a`."},
+	{name: "a draw behind a lookup that finds nothing", files: template("{{- $old := lookup \"v1\" \"Secret\" \"n\" \"s\" }}", "a: {{ coalesce .Values.pw ($old.data).pw (randAlphaNum 10) }}"),
+		request: object{"lookup": "empty"}, kind: "impure", place: "chart/templates/x.yaml:3", message: "`randAlphaNum`", advice: "Set the value `pw`."},
 	{name: "lookup in a condition", files: template("{{- if not (lookup \"v1\" \"Secret\" .Release.Namespace \"s\") }}", "a: 1", "{{- end }}"),
 		kind: "impure", place: "chart/templates/x.yaml:2", message: "`lookup` reads the cluster"},
 	{name: "files of one name", files: "-- chart/a/x.conf --\n1\n-- chart/b/x.conf --\n2\n" + template("data: {{ (.Files.Glob \"**.conf\").AsConfig | nindent 2 }}"),
