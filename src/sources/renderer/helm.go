@@ -217,6 +217,9 @@ func (h *helmRender) answer(r *rendered, warnings []string, l limits) (*helmAnsw
 		Hooks:  append([]hook{}, r.hooks...),
 		Values: r.values, Documents: append([]document{}, r.documents...), Warnings: warnings,
 	}
+	if h.Origins {
+		a.Origins = h.origins(r.chart, r.values)
+	}
 	count := counter{limits: l}
 	check := func(d document) error {
 		if !utf8.ValidString(d.Text) {

@@ -8,9 +8,9 @@
 //	           120000 for a symbolic link, whose target is the data. Data is base64. The renderer keeps the trees that were
 //	           used last (--trees) and answers `tree-unknown` for others.
 //	helm       {tree, path, release, namespace, values: [{name, text}], kubeVersion, apiVersions, onlyApiVersions, upgrade,
-//	           crds, hooks, tests, lookup, twice}: renders the chart at a path of a tree, as `helm template` does. Later
+//	           crds, hooks, tests, lookup, origins, twice}: renders the chart at a path of a tree, as `helm template` does. Later
 //	           documents of values win. `apiVersions` are added to those that Helm knows, or replace them. The answer has
-//	           {chart, crds, documents, hooks, values, warnings}; each document has the template it came from. The order is
+//	           {chart, crds, documents, hooks, values, origins, warnings}; each document has the template it came from. The order is
 //	           Helm's: crds, documents, hooks. `helm template` prints "---\n# Source: FILE\nTEXT\n" for each.
 //	kustomize  {tree, path}: builds the kustomization at a path, as `kustomize build` does. The answer has {documents,
 //	           warnings}; joined by "---\n", the documents are what `kustomize build` prints.
@@ -74,6 +74,8 @@ type helmRequest struct {
 	Tests bool `json:"tests"`
 	// `refuse` (the default), or `empty`: a lookup finds nothing, as in `helm template`.
 	Lookup string `json:"lookup"`
+	// The answer has the origin of each value.
+	Origins bool `json:"origins"`
 	// Renders once more and refuses another output. It finds what the renderer does not know to be impure.
 	Twice bool `json:"twice"`
 }
@@ -106,7 +108,15 @@ type helmAnswer struct {
 	Documents []document     `json:"documents"`
 	Hooks     []hook         `json:"hooks"`
 	Values    map[string]any `json:"values"`
+	Origins   []origin       `json:"origins,omitempty"`
 	Warnings  []string       `json:"warnings"`
+}
+
+// The place that a merged value comes from.
+type origin struct {
+	Keys []string `json:"keys"`
+	File string   `json:"file"`
+	Line int      `json:"line"`
 }
 
 type chartInfo struct {

@@ -112,7 +112,12 @@ type reply struct {
 			Events, DeletePolicies, LogPolicies []string
 			Weight                              int
 		}
-		Values   object
+		Values  object
+		Origins []struct {
+			Keys []string
+			File string
+			Line int
+		}
 		Warnings []string
 	}
 	Kustomize *struct {

@@ -2,6 +2,7 @@ package tests
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -36,6 +37,26 @@ func TestHooksAndCRDsStandApart(t *testing.T) {
 	}
 	if a := h.Values["a"].(object); a["b"] != 1.0 || a["d"] != 2.0 || len(a) != 2 {
 		t.Errorf("the merged values: %v", h.Values)
+	}
+}
+
+func TestEachValueHasItsOrigin(t *testing.T) {
+	c := start(t)
+	chartWith(t, c, "t", "-- chart/values.yaml --\na: 1\nb:\n  c: 2\n  d: 3\ndb:\n  size: 1\nglobal: {g: 1}\n"+
+		"-- chart/charts/db/Chart.yaml --\n{apiVersion: v2, name: db, version: 1.0.0}\n-- chart/charts/db/values.yaml --\n# defaults\nport: 1\nsize: 0\n")
+	r := c.ask("helm", helmRequest(object{"origins": true, "values": []object{
+		{"name": "one.yaml", "text": "b: {c: 5}\nlist: [1]\n"}, {"name": "two.yaml", "text": "x: 1\n---\nb:\n  c: 6\n"}}}))
+	if r.Error != nil {
+		t.Fatalf("%+v", r.Error)
+	}
+	var got []string
+	for _, o := range r.Helm.Origins {
+		got = append(got, fmt.Sprintf("%s=%s:%d", strings.Join(o.Keys, "."), o.File, o.Line))
+	}
+	want := "a=chart/values.yaml:1 b.c=two.yaml:4 b.d=chart/values.yaml:4 db.global.g=chart/values.yaml:7 db.port=chart/charts/db/values.yaml:2 " +
+		"db.size=chart/values.yaml:6 global.g=chart/values.yaml:7 list=one.yaml:2 x=two.yaml:1"
+	if strings.Join(got, " ") != want {
+		t.Errorf("%s", strings.Join(got, " "))
 	}
 }
 
