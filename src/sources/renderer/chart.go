@@ -15,6 +15,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/ignore"
+	"sigs.k8s.io/yaml"
 )
 
 // A chart's files in a tree, as Helm reads them from a folder.
@@ -210,15 +211,50 @@ func (c *chartFolder) ambiguous(parent *chart.Chart, name, reason string) error 
 		advise("Remove one of the charts, or give the dependency an exact version.")
 }
 
-// Returns the path in the tree of a template as Helm names it: the root chart's name, `charts/` and the subchart's name
-// or alias, and the path in that chart. A path that no folder has stays as it is.
-func (c *chartFolder) treePath(template string) string {
-	_, rest, found := strings.Cut(template, "/")
-	if !found {
-		return template
+// Returns the path in the tree of a file as Helm names it: the root chart's name, then `charts/` and a name or alias for
+// each subchart. A file of a packed subchart keeps Helm's name.
+func (c *chartFolder) treePath(name string) string {
+	_, rest, _ := strings.Cut(name, "/")
+	folder := c.path
+	for {
+		below, is := strings.CutPrefix(rest, "charts/")
+		if !is {
+			break
+		}
+		sub, after, _ := strings.Cut(below, "/")
+		found := c.subchartFolder(folder, sub)
+		if found == "" {
+			return name
+		}
+		folder, rest = found, after
 	}
-	if name := c.inTree(rest); c.tree.files[name] != nil {
-		return name
+	if inTree := path.Join(folder, rest); c.tree.files[inTree] != nil {
+		return inTree
 	}
-	return template
+	return name
+}
+
+// Returns the folder of a subchart with a name or alias, or nothing.
+func (c *chartFolder) subchartFolder(parent, name string) string {
+	metadata := func(folder string) *chart.Metadata {
+		var m chart.Metadata
+		if yaml.Unmarshal(c.tree.files[path.Join(folder, "Chart.yaml")], &m) != nil {
+			return &chart.Metadata{}
+		}
+		return &m
+	}
+	for _, d := range metadata(parent).Dependencies {
+		if d != nil && d.Alias == name {
+			name = d.Name
+			break
+		}
+	}
+	charts := path.Join(parent, "charts")
+	for _, below := range c.tree.below(charts) {
+		folder, file, _ := strings.Cut(below, "/")
+		if file == "Chart.yaml" && metadata(path.Join(charts, folder)).Name == name {
+			return path.Join(charts, folder)
+		}
+	}
+	return ""
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"path"
 	"regexp"
+	"slices"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -29,6 +31,7 @@ type rendered struct {
 	crds      []document
 	documents []document
 	hooks     []hook
+	dropped   []document
 	values    map[string]any
 	err       error
 	draws     draws
@@ -42,6 +45,9 @@ func renderHelm(t *tree, r *helmRequest, l limits) (*helmAnswer, error) {
 	}
 	if err := chartutil.ValidateReleaseName(r.Release); err != nil {
 		return nil, faultf("request", "the release name `%s` is invalid: %v", r.Release, err)
+	}
+	if r.Namespace == "" {
+		return nil, faultf("request", "`namespace` is required")
 	}
 	if r.Lookup != "" && r.Lookup != "refuse" && r.Lookup != "empty" {
 		return nil, faultf("request", "`lookup` is `%s`, but may be `refuse` or `empty`", r.Lookup)
@@ -151,7 +157,7 @@ func (h *helmRender) executeInto(r *rendered) error {
 	if err != nil {
 		return h.yamlFault(err)
 	}
-	h.collect(r, hooks, manifests)
+	h.collect(r, files, hooks, manifests)
 	return nil
 }
 
@@ -171,18 +177,21 @@ func (h *helmRender) valuesFault(err error) error {
 }
 
 // Takes over what Helm sorted.
-func (h *helmRender) collect(r *rendered, hooks []*release.Hook, manifests []releaseutil.Manifest) {
+func (h *helmRender) collect(r *rendered, files map[string]string, hooks []*release.Hook, manifests []releaseutil.Manifest) {
 	if h.CRDs {
 		for _, crd := range r.chart.CRDObjects() {
 			r.crds = append(r.crds, document{crd.Filename, string(crd.File.Data)})
 		}
 	}
+	kept := map[document]bool{}
 	for _, m := range manifests {
+		kept[document{m.Name, m.Content}] = true
 		r.documents = append(r.documents, document{m.Name, m.Content})
 	}
 	for _, from := range hooks {
 		to := hook{document: document{from.Path, from.Manifest}, Kind: from.Kind, Name: from.Name, Weight: from.Weight,
 			Events: []string{}, DeletePolicies: []string{}, LogPolicies: []string{}}
+		kept[to.document] = true
 		isTest := false
 		for _, event := range from.Events {
 			isTest = isTest || event == release.HookTest
@@ -196,6 +205,16 @@ func (h *helmRender) collect(r *rendered, hooks []*release.Hook, manifests []rel
 		}
 		if h.Hooks && (h.Tests || !isTest) {
 			r.hooks = append(r.hooks, to)
+		}
+	}
+	for _, name := range sortedKeys(files) {
+		parts := releaseutil.SplitManifests(files[name])
+		keys := sortedKeys(parts)
+		sort.Sort(releaseutil.BySplitManifestsOrder(keys))
+		for _, key := range keys {
+			if d := (document{name, parts[key]}); !kept[d] && !strings.HasPrefix(path.Base(name), "_") {
+				r.dropped = append(r.dropped, d)
+			}
 		}
 	}
 }
@@ -212,10 +231,10 @@ func differingFile(a, b *rendered) string {
 
 func (h *helmRender) answer(r *rendered, warnings []string, l limits) (*helmAnswer, error) {
 	a := &helmAnswer{
-		Chart:  chartInfo{r.chart.Metadata.Name, r.chart.Metadata.Version, r.chart.Metadata.AppVersion},
-		CRDs:   append([]document{}, r.crds...),
-		Hooks:  append([]hook{}, r.hooks...),
-		Values: r.values, Documents: append([]document{}, r.documents...), Warnings: warnings,
+		Chart:   chartInfo{r.chart.Metadata.Name, r.chart.Metadata.Version, r.chart.Metadata.AppVersion},
+		CRDs:    append([]document{}, r.crds...),
+		Hooks:   append([]hook{}, r.hooks...),
+		Dropped: append([]document{}, r.dropped...), Values: r.values, Documents: append([]document{}, r.documents...), Warnings: warnings,
 	}
 	if h.Origins {
 		a.Origins = h.origins(r.chart, r.values)
@@ -227,7 +246,7 @@ func (h *helmRender) answer(r *rendered, warnings []string, l limits) (*helmAnsw
 		}
 		return count.add(d.Text)
 	}
-	for _, d := range append(append([]document{}, a.CRDs...), a.Documents...) {
+	for _, d := range slices.Concat(a.CRDs, a.Documents, a.Dropped) {
 		if err := check(d); err != nil {
 			return nil, err
 		}

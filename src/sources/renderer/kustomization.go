@@ -15,11 +15,16 @@ import (
 // program. The build itself would refuse most of it too, but without a place: it has no network, no program and no plugin.
 type scan struct {
 	tree     *tree
-	seen     map[string]bool
+	seen     map[visit]bool
 	files    []string
 	read     []string
 	fields   []fieldPlace
 	warnings []string
+}
+
+type visit struct {
+	folder  string
+	plugins bool
 }
 
 type fieldPlace struct {
@@ -55,10 +60,10 @@ var (
 // Checks the kustomization of a folder and those it names. The objects of a folder of plugins configure plugins.
 func (s *scan) folder(folder string, plugins bool) error {
 	folder = s.tree.real(folder)
-	if s.seen[folder] {
+	if s.seen[visit{folder, plugins}] {
 		return nil
 	}
-	s.seen[folder] = true
+	s.seen[visit{folder, plugins}] = true
 	var file string
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		if _, is := s.tree.files[path.Join(folder, name)]; is {
@@ -114,7 +119,7 @@ func (s *scan) field(folder, file string, key, value *yaml.Node, plugins bool) e
 			switch {
 			case field.keys != nil:
 				err = s.keyedPaths(folder, file, item, field.keys)
-			case field.inline && strings.Contains(item.Value, "\n"):
+			case field.inline && s.isInline(folder, item.Value):
 				if isPlugin {
 					// The text begins on the line after its `|`.
 					err = s.pluginObjects(file, item.Line+1, []byte(item.Value))
@@ -135,6 +140,15 @@ func (s *scan) field(folder, file string, key, value *yaml.Node, plugins bool) e
 	return nil
 }
 
+// Reports whether a text is an object instead of a path.
+func (s *scan) isInline(folder, text string) bool {
+	if strings.Contains(text, "\n") {
+		return true
+	}
+	_, is := s.tree.files[s.tree.real(path.Join(folder, text))]
+	return !is && strings.HasPrefix(strings.TrimSpace(text), "{")
+}
+
 // Checks the paths under some keys of a table. Those of `files` may begin with a name and `=`.
 func (s *scan) keyedPaths(folder, file string, table *yaml.Node, keys []string) error {
 	return eachField(table, func(key, value *yaml.Node) error {
@@ -144,7 +158,7 @@ func (s *scan) keyedPaths(folder, file string, table *yaml.Node, keys []string) 
 			}
 			for _, item := range items(value) {
 				named := *item
-				if key.Value == "files" {
+				if wanted == "files" {
 					if _, after, found := strings.Cut(item.Value, "="); found {
 						named.Value = after
 					}

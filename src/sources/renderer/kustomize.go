@@ -18,7 +18,7 @@ func buildKustomization(t *tree, r *kustomizeRequest, l limits) (*kustomizeAnswe
 	if err != nil {
 		return nil, err
 	}
-	s := &scan{tree: t, seen: map[string]bool{}}
+	s := &scan{tree: t, seen: map[visit]bool{}}
 	if err := s.folder(folder, false); err != nil {
 		return nil, err
 	}
@@ -38,7 +38,7 @@ func buildKustomization(t *tree, r *kustomizeRequest, l limits) (*kustomizeAnswe
 	if err != nil {
 		return nil, s.fault(err)
 	}
-	a := &kustomizeAnswer{Documents: []string{}, Warnings: append(s.warnings, warned...)}
+	a := &kustomizeAnswer{Documents: []string{}, Warnings: append(append([]string{}, s.warnings...), warned...)}
 	count := counter{limits: l}
 	for _, object := range objects.Resources() {
 		text, err := object.AsYAML()
@@ -82,6 +82,8 @@ func (fs treeFS) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
 var (
 	namedFile  = regexp.MustCompile(`(?:File: |resources from '|file ')([^'\s"]+)`)
 	onlyPlugin = regexp.MustCompile(`external plugins disabled; unable to load external plugin '([^']*)'`)
+	// What a plugin of Kustomize itself refers to.
+	leavesTree = regexp.MustCompile(`the renderer has no network|security; file|must specify --enable-helm|executable file not found`)
 	// Kustomize tries a file that fails as a folder too.
 	triedAsFolder = regexp.MustCompile(`(?s)accumulation err='(.*)': must build at directory: .*`)
 	// Words of Kustomize's errors, and the field that they are about.
@@ -99,6 +101,9 @@ func (s *scan) fault(err error) error {
 		message = m[1]
 	}
 	f := faultf("kustomization", "%s", message)
+	if leavesTree.MatchString(message) {
+		f.Kind = "outside"
+	}
 	if m := onlyPlugin.FindStringSubmatch(message); m != nil {
 		f = faultf("outside", "`%s` is a plugin", m[1]).advise("Use fields of Kustomize, or commit what the plugin makes.")
 		message = "transformer"

@@ -10,8 +10,8 @@
 //	helm       {tree, path, release, namespace, values: [{name, text}], kubeVersion, apiVersions, onlyApiVersions, upgrade,
 //	           crds, hooks, tests, lookup, origins, twice}: renders the chart at a path of a tree, as `helm template` does. Later
 //	           documents of values win. `apiVersions` are added to those that Helm knows, or replace them. The answer has
-//	           {chart, crds, documents, hooks, values, origins, warnings}; each document has the template it came from. The order is
-//	           Helm's: crds, documents, hooks. `helm template` prints "---\n# Source: FILE\nTEXT\n" for each.
+//	           {chart, crds, documents, hooks, dropped, values, origins, warnings}; each document has the template it came from.
+//	           The order is Helm's: crds, documents, hooks. `helm template` prints "---\n# Source: FILE\nTEXT\n" for each.
 //	kustomize  {tree, path}: builds the kustomization at a path, as `kustomize build` does. The answer has {documents,
 //	           warnings}; joined by "---\n", the documents are what `kustomize build` prints.
 //
@@ -103,13 +103,15 @@ type treeAnswer struct {
 }
 
 type helmAnswer struct {
-	Chart     chartInfo      `json:"chart"`
-	CRDs      []document     `json:"crds"`
-	Documents []document     `json:"documents"`
-	Hooks     []hook         `json:"hooks"`
-	Values    map[string]any `json:"values"`
-	Origins   []origin       `json:"origins,omitempty"`
-	Warnings  []string       `json:"warnings"`
+	Chart     chartInfo  `json:"chart"`
+	CRDs      []document `json:"crds"`
+	Documents []document `json:"documents"`
+	Hooks     []hook     `json:"hooks"`
+	// Hooks with an event that Helm does not know. They are in no output of Helm.
+	Dropped  []document     `json:"dropped"`
+	Values   map[string]any `json:"values"`
+	Origins  []origin       `json:"origins,omitempty"`
+	Warnings []string       `json:"warnings"`
 }
 
 // The place that a merged value comes from.

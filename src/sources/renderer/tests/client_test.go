@@ -76,25 +76,32 @@ type client struct {
 
 func start(t *testing.T, flags ...string) *client {
 	t.Helper()
-	c := &client{t: t, command: exec.Command(program, flags...)}
+	c := &client{t: t}
+	c.prepare(program, flags...)
+	if err := c.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// Connects the pipes, and ends the renderer with the test.
+func (c *client) prepare(name string, flags ...string) {
+	c.t.Helper()
+	c.command = exec.Command(name, flags...)
 	// An environment that would change the output, if the renderer read it.
 	c.command.Env = []string{"TZ=Asia/Tokyo", "KUSTOMIZE_ENABLE_MANAGEDBY_LABEL=on", "HELM_NAMESPACE=other", "HOME=/nonexistent"}
 	c.command.Stderr = os.Stderr
 	var err error
 	if c.in, err = c.command.StdinPipe(); err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	if c.out, err = c.command.StdoutPipe(); err != nil {
-		t.Fatal(err)
+		c.t.Fatal(err)
 	}
-	if err := c.command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
+	c.t.Cleanup(func() {
 		c.in.Close()
 		_ = c.command.Wait()
 	})
-	return c
 }
 
 type object = map[string]any
@@ -106,6 +113,7 @@ type reply struct {
 		Chart     object
 		CRDs      []document
 		Documents []document
+		Dropped   []document
 		Hooks     []struct {
 			document
 			Kind, Name                          string

@@ -23,6 +23,10 @@ func TestHooksAndCRDsStandApart(t *testing.T) {
 	chartWith(t, c, "t", "-- chart/crds/c.yaml --\nkind: CRD\n-- chart/templates/h.yaml --\nkind: Job\nmetadata:\n  name: j\n  annotations:\n"+
 		"    helm.sh/hook: post-install,post-upgrade\n    helm.sh/hook-weight: \"7\"\n    helm.sh/hook-delete-policy: hook-succeeded\n"+
 		"-- chart/templates/x.yaml --\nkind: X\n-- chart/values.yaml --\na: {b: 1, c: null}\n")
+	chartWith(t, c, "dropped", template("---", "kind: Y", "metadata: {annotations: {helm.sh/hook: 'pre-install,crd-install'}}"))
+	if r := c.ask("helm", helmRequest(object{"tree": "dropped"})); len(r.Helm.Dropped) != 1 || r.Helm.Dropped[0].File != "c/templates/x.yaml" || len(r.Helm.Hooks) > 0 {
+		t.Errorf("%+v", r.Helm)
+	}
 	r := c.ask("helm", helmRequest(object{"values": []object{{"name": "v", "text": "a: {d: 2}"}}}))
 	if r.Error != nil {
 		t.Fatalf("%+v", r.Error)
@@ -145,7 +149,7 @@ func TestLimitsAreAnswered(t *testing.T) {
 			chartWith(t, c, "t", limit.template)
 			began := time.Now()
 			c.id++
-			c.sendRaw([]byte(`{"id": 2, "helm": {"tree": "t", "path": "chart", "release": "r", "kubeVersion": "1.33.0"}}`))
+			c.sendRaw([]byte(`{"id": 2, "helm": {"tree": "t", "path": "chart", "release": "r", "namespace": "n", "kubeVersion": "1.33.0"}}`))
 			r, err := c.receive()
 			if took := time.Since(began); took > 25*time.Second {
 				t.Errorf("took %v", took)
