@@ -27,14 +27,15 @@ type helmRender struct {
 
 // The result of one execution of a chart's templates.
 type rendered struct {
-	chart     *chart.Chart
-	crds      []document
-	documents []document
-	hooks     []hook
-	dropped   []document
-	values    map[string]any
-	err       error
-	draws     draws
+	capabilities *common.Capabilities
+	chart        *chart.Chart
+	crds         []document
+	documents    []document
+	hooks        []hook
+	dropped      []document
+	values       map[string]any
+	err          error
+	draws        draws
 }
 
 // Renders a chart as `helm template` does, or refuses it.
@@ -72,9 +73,9 @@ func renderHelm(t *tree, r *helmRequest, l limits) (*helmAnswer, error) {
 	if first.err != nil {
 		return nil, first.err
 	}
-	if r.Twice {
+	if first.draws.count == 0 && !r.Once {
 		if again := h.execute(draws{failing: -1}); !same(first, again) {
-			return nil, faultf("impure", "two renders of `%s` differ", folder).at(differingFile(first, again), 0)
+			return nil, h.unstable(first, again)
 		}
 	}
 	return h.answer(first, warned, l)
@@ -99,7 +100,8 @@ func makeCapabilities(r *helmRequest) (*common.Capabilities, error) {
 // Loads the chart and executes its templates once.
 func (h *helmRender) execute(d draws) *rendered {
 	d.emptyLookup = h.Lookup == "empty"
-	r := &rendered{draws: d}
+	// Each render has its own capabilities, so that an address in the output is another one.
+	r := &rendered{draws: d, capabilities: h.capabilities.Copy()}
 	r.err = h.executeInto(r)
 	return r
 }
@@ -124,8 +126,7 @@ func (h *helmRender) executeInto(r *rendered) error {
 	options := common.ReleaseOptions{
 		Name: h.Release, Namespace: h.Namespace, Revision: 1, IsInstall: !h.Upgrade, IsUpgrade: h.Upgrade,
 	}
-	// The capabilities are shared by all renders, and templates only read them.
-	top, err := util.ToRenderValues(loaded, values, options, h.capabilities)
+	top, err := util.ToRenderValues(loaded, values, options, r.capabilities)
 	if err != nil {
 		if strings.Contains(err.Error(), "specifications of the schema") {
 			return schemaFault(h.chart, loaded.Name(), h.Values, err)
@@ -219,14 +220,36 @@ func (h *helmRender) collect(r *rendered, files map[string]string, hooks []*rele
 	}
 }
 
-// Returns the template of the first document that differs.
-func differingFile(a, b *rendered) string {
-	for i, d := range a.documents {
-		if i >= len(b.documents) || b.documents[i] != d {
-			return d.File
+// Refuses a chart whose renders differ for a reason that is none of the known functions: most often, a template prints an
+// address in memory, as `{{ . }}` does.
+func (h *helmRender) unstable(a, b *rendered) error {
+	file, line := firstDifference(a, b)
+	return faultf("impure", "two renders differ, first in line %d of the output of the template", line).at(h.chart.treePath(file), 0).
+		advise("Print single values instead of a whole object such as `.`, which has addresses in memory.")
+}
+
+// Returns the template of the first document that differs, and the line of the document.
+func firstDifference(a, b *rendered) (string, int) {
+	all := func(r *rendered) []document {
+		list := slices.Concat(r.crds, r.documents)
+		for _, hook := range r.hooks {
+			list = append(list, hook.document)
+		}
+		return list
+	}
+	others := all(b)
+	for i, d := range all(a) {
+		if i >= len(others) || others[i].File != d.File {
+			return d.File, 1
+		}
+		lines := strings.Split(others[i].Text, "\n")
+		for j, line := range strings.Split(d.Text, "\n") {
+			if j >= len(lines) || lines[j] != line {
+				return d.File, j + 1
+			}
 		}
 	}
-	return ""
+	return "", 0
 }
 
 func (h *helmRender) answer(r *rendered, warnings []string, l limits) (*helmAnswer, error) {

@@ -8,7 +8,7 @@
 //	           120000 for a symbolic link, whose target is the data. Data is base64. The renderer keeps the trees that were
 //	           used last (--trees) and answers `tree-unknown` for others.
 //	helm       {tree, path, release, namespace, values: [{name, text}], kubeVersion, apiVersions, onlyApiVersions, upgrade,
-//	           crds, hooks, tests, lookup, origins, twice}: renders the chart at a path of a tree, as `helm template` does. Later
+//	           crds, hooks, tests, lookup, origins, once}: renders the chart at a path of a tree, as `helm template` does. Later
 //	           documents of values win. `apiVersions` are added to those that Helm knows, or replace them. The answer has
 //	           {chart, crds, documents, hooks, dropped, values, origins, warnings}; each document has the template it came from.
 //	           The order is Helm's: crds, documents, hooks. `helm template` prints "---\n# Source: FILE\nTEXT\n" for each.
@@ -76,8 +76,8 @@ type helmRequest struct {
 	Lookup string `json:"lookup"`
 	// The answer has the origin of each value.
 	Origins bool `json:"origins"`
-	// Renders once more and refuses another output. It finds what the renderer does not know to be impure.
-	Twice bool `json:"twice"`
+	// Renders a chart without draws only once. The second render finds what the renderer does not know to be impure.
+	Once bool `json:"once"`
 }
 
 type valuesDocument struct {

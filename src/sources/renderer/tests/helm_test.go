@@ -42,7 +42,7 @@ func compareHelm(t *testing.T, c *client, text string) {
 		t.Fatalf("the tree: %+v", r.Error)
 	}
 	request := helmRequest(object{"release": get("release", "demo"), "namespace": get("namespace", "shop"),
-		"kubeVersion": get("kube", "1.33.2"), "twice": true})
+		"kubeVersion": get("kube", "1.33.2")})
 	args := []string{"template", get("release", "demo"), "chart", "-n", get("namespace", "shop"), "--kube-version", get("kube", "1.33.2")}
 	flags := strings.Fields(settings["flags"])
 	has := func(flag string) bool {
