@@ -42,9 +42,8 @@ func (l layer) find(keys []string) int {
 	return 0
 }
 
-// Lists where each merged value comes from: the last document of the request that sets it, or the defaults of the
-// outermost chart that has one. A value that a chart imports from a subchart is not listed.
-func (h *helmRender) origins(loaded *chart.Chart, values map[string]any) []origin {
+// Returns the layers of a release, those that win first: the documents of the request, and the defaults of the charts.
+func (h *helmRender) layers(loaded *chart.Chart) []layer {
 	var layers []layer
 	for _, d := range slices.Backward(h.Values) {
 		layers = append(layers, newLayer(d.Name, d.Text, nil))
@@ -61,6 +60,25 @@ func (h *helmRender) origins(loaded *chart.Chart, values map[string]any) []origi
 		}
 	}
 	defaults(loaded, nil)
+	return layers
+}
+
+// Returns the place that sets a value. The globals of a subchart are those of its parent.
+func originOf(layers []layer, keys []string) (origin, bool) {
+	for _, tail := range [][]string{keys, keys[max(slices.Index(keys, "global"), 0):]} {
+		for _, l := range layers {
+			if line := l.find(tail); line > 0 {
+				return origin{keys, l.name, line}, true
+			}
+		}
+	}
+	return origin{}, false
+}
+
+// Lists where each merged value comes from: the last document of the request that sets it, or the defaults of the
+// outermost chart that has one. A value that a chart imports from a subchart is not listed.
+func (h *helmRender) origins(loaded *chart.Chart, values map[string]any) []origin {
+	layers := h.layers(loaded)
 	list := []origin{}
 	var visit func(value any, keys []string)
 	visit = func(value any, keys []string) {
@@ -70,20 +88,8 @@ func (h *helmRender) origins(loaded *chart.Chart, values map[string]any) []origi
 			}
 			return
 		}
-		for _, l := range layers {
-			if line := l.find(keys); line > 0 {
-				list = append(list, origin{keys, l.name, line})
-				return
-			}
-		}
-		// A subchart's globals are those of its parent.
-		if i := slices.Index(keys, "global"); i > 0 {
-			for _, l := range layers {
-				if line := l.find(keys[i:]); line > 0 {
-					list = append(list, origin{keys, l.name, line})
-					return
-				}
-			}
+		if o, found := originOf(layers, keys); found {
+			list = append(list, o)
 		}
 	}
 	visit(values, nil)

@@ -50,8 +50,10 @@ func (h *helmRender) templateFault(err error, r *rendered) error {
 		f.Message = refused.Error()
 		f.Advice = refused.advice
 		if f.Advice == "" {
-			f.Advice = h.avoidingValues(r.chart, r.values, places)
+			f.Advice = avoiding(h.valuesAt(r.chart, r.values, places))
 		}
+	} else {
+		f.Advice = h.readValues(r.chart, h.valuesAt(r.chart, r.values, places))
 	}
 	if len(places) == 0 {
 		return f.at(h.chart.inTree("templates"), 0)
@@ -74,11 +76,11 @@ func newPlace(file, line, column string) place {
 	return p
 }
 
-// Names the values that may avoid a call: those that the action at the place of the call reads, then those that
-// surrounding conditions read, from the innermost call to the outermost one.
-func (h *helmRender) avoidingValues(loaded *chart.Chart, values map[string]any, places []place) string {
+// Returns the values that the action at a place reads, then those that the conditions around it read, from the innermost
+// call to the outermost one. There are at most four.
+func (h *helmRender) valuesAt(loaded *chart.Chart, values map[string]any, places []place) []string {
 	if len(places) == 0 {
-		return ""
+		return nil
 	}
 	prefix := chartValues(places[0].File)
 	var names []string
@@ -98,9 +100,11 @@ func (h *helmRender) avoidingValues(loaded *chart.Chart, values map[string]any, 
 			}
 		}
 	}
-	if len(names) > 4 {
-		names = names[:4]
-	}
+	return names[:min(len(names), 4)]
+}
+
+// Advises to set values that may avoid a draw.
+func avoiding(names []string) string {
 	switch len(names) {
 	case 0:
 		return "Give the chart the value or the name of the Secret that it would make up."
@@ -108,6 +112,22 @@ func (h *helmRender) avoidingValues(loaded *chart.Chart, values map[string]any, 
 		return fmt.Sprintf("Set the value `%s`.", names[0])
 	}
 	return fmt.Sprintf("Set one of the values `%s`.", strings.Join(names, "`, `"))
+}
+
+// Tells which values a template that fails reads, and where they are set.
+func (h *helmRender) readValues(loaded *chart.Chart, names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	layers := h.layers(loaded)
+	for i, name := range names {
+		if o, found := originOf(layers, strings.Split(name, ".")); found {
+			names[i] = fmt.Sprintf("`%s` (%s:%d)", name, o.File, o.Line)
+		} else {
+			names[i] = fmt.Sprintf("`%s` (not set)", name)
+		}
+	}
+	return "The template reads the values " + strings.Join(names, ", ") + "."
 }
 
 // Returns the section of values of a template's chart, with a dot, or nothing for the root chart.

@@ -86,6 +86,29 @@ func TestHelmsOwnChartsAreEqual(t *testing.T) {
 	}
 }
 
+// The chart that `helm create` makes is where most charts begin.
+func TestTheStarterChartIsEqual(t *testing.T) {
+	folder := t.TempDir()
+	if _, err := runReal(t, folder, "helm", "create", "chart"); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	text.WriteString("# values: on.yaml\n")
+	err := fs.WalkDir(os.DirFS(folder), "chart", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(filepath.Join(folder, name))
+		text.WriteString("-- " + name + " --\n" + string(data))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text.WriteString("-- on.yaml --\n{ingress: {enabled: true}, autoscaling: {enabled: true}, serviceAccount: {annotations: {a: b}}}\n")
+	compareHelm(t, start(t), text.String())
+}
+
 // Builds the trees that the tests of Kustomize's library write. A tree that the real kustomize builds is equal, or refused
 // because it refers to something outside; one that it refuses is refused.
 func TestKustomizesOwnTreesAreEqual(t *testing.T) {
