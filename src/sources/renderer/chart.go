@@ -99,7 +99,8 @@ func (c *chartFolder) load() (*chart.Chart, error) {
 		return nil, faultf("chart", "unsupported chart version `%s`", loaded.Metadata.APIVersion).at(c.inTree("Chart.yaml"), 0)
 	}
 	if kind := loaded.Metadata.Type; kind != "" && kind != "application" {
-		return nil, faultf("chart", "%s charts are not installable", kind).at(c.inTree("Chart.yaml"), c.lineOf("Chart.yaml", "type:")).
+		return nil, faultf("chart", "%s charts are not installable", kind).
+			at(c.inTree("Chart.yaml"), c.lineOf("Chart.yaml", "type:")).
 			advise("Name a chart that depends on this one.")
 	}
 	if err := c.checkDependencies(loaded); err != nil {

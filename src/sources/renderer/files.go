@@ -16,18 +16,19 @@ import (
 // them into the output. A call is judged by its text: by its `Glob` where that names a pattern, else by all files.
 func (h *helmRender) refuseRandomFiles(c *chart.Chart) error {
 	if len(equalBaseNames(c, "**")) > 0 {
-		for _, t := range c.Templates {
-			name := path.Join(c.ChartFullPath(), t.Name)
-			if err := h.refuseRandomCalls(c, name, t.Data); err != nil {
+		for _, d := range h.Values {
+			if err := h.refuseRandomCalls(c, d.Name, []byte(d.Text)); err != nil {
 				return err
 			}
 		}
-		// A template may execute the text of a file or a value.
-		for _, f := range c.Files {
-			if bytes.Contains(f.Data, []byte("{{")) {
-				if err := h.refuseRandomCalls(c, path.Join(c.ChartFullPath(), f.Name), f.Data); err != nil {
-					return err
-				}
+		// A template may execute the text of any file or value.
+		for _, f := range c.Raw {
+			file := h.chart.treePath(path.Join(c.ChartFullPath(), f.Name))
+			if strings.HasPrefix(f.Name, "charts/") {
+				continue
+			}
+			if err := h.refuseRandomCalls(c, file, f.Data); err != nil {
+				return err
 			}
 		}
 	}
@@ -39,12 +40,12 @@ func (h *helmRender) refuseRandomFiles(c *chart.Chart) error {
 	return nil
 }
 
-func (h *helmRender) refuseRandomCalls(c *chart.Chart, name string, text []byte) error {
+func (h *helmRender) refuseRandomCalls(c *chart.Chart, file string, text []byte) error {
 	if !bytes.Contains(text, []byte("AsConfig")) && !bytes.Contains(text, []byte("AsSecrets")) {
 		return nil
 	}
 	var found error
-	for _, t := range parseTemplate(name, string(text)) {
+	for _, t := range parseTemplate(file, string(text)) {
 		inspect(t.Root, func(node parse.Node) {
 			pattern, is := filesCall(node)
 			if !is || found != nil {
@@ -52,7 +53,7 @@ func (h *helmRender) refuseRandomCalls(c *chart.Chart, name string, text []byte)
 			}
 			if equal := equalBaseNames(c, pattern); len(equal) > 0 {
 				found = faultf("impure", "`%s` and `%s` have the same name: Helm picks a random one", equal[0], equal[1]).
-					at(h.chart.treePath(name), lineAt(text, int(node.Position()))).
+					at(file, lineAt(text, int(node.Position()))).
 					advise("Rename one of the files, or select them with `.Files.Glob`.")
 			}
 		})
@@ -88,10 +89,11 @@ func filesCall(node parse.Node) (string, bool) {
 // Returns two files of a chart that match a pattern and have one base name, but not one content. Helm itself evaluates
 // the pattern.
 func equalBaseNames(c *chart.Chart, pattern string) []string {
+	text := fmt.Appendf(nil, "{{ range $name, $_ := .Files.Glob %q }}{{ $name }}\n{{ end }}", pattern)
 	probe := &chart.Chart{
 		Metadata:  &chart.Metadata{Name: "probe"},
 		Files:     c.Files,
-		Templates: []*common.File{{Name: "templates/probe", Data: fmt.Appendf(nil, "{{ range $n, $_ := .Files.Glob %q }}{{ $n }}\n{{ end }}", pattern)}},
+		Templates: []*common.File{{Name: "templates/probe", Data: text}},
 	}
 	output, err := engine.Render(probe, common.Values{})
 	if err != nil {

@@ -224,7 +224,8 @@ func (h *helmRender) collect(r *rendered, files map[string]string, hooks []*rele
 // address in memory, as `{{ . }}` does.
 func (h *helmRender) unstable(a, b *rendered) error {
 	file, line := firstDifference(a, b)
-	return faultf("impure", "two renders differ, first in line %d of the output of the template", line).at(h.chart.treePath(file), 0).
+	return faultf("impure", "two renders differ, first in line %d of the output of the template", line).
+		at(h.chart.treePath(file), 0).
 		advise("Print single values instead of a whole object such as `.`, which has addresses in memory.")
 }
 
@@ -254,10 +255,13 @@ func firstDifference(a, b *rendered) (string, int) {
 
 func (h *helmRender) answer(r *rendered, warnings []string, l limits) (*helmAnswer, error) {
 	a := &helmAnswer{
-		Chart:   chartInfo{r.chart.Metadata.Name, r.chart.Metadata.Version, r.chart.Metadata.AppVersion},
-		CRDs:    append([]document{}, r.crds...),
-		Hooks:   append([]hook{}, r.hooks...),
-		Dropped: append([]document{}, r.dropped...), Values: r.values, Documents: append([]document{}, r.documents...), Warnings: warnings,
+		Chart:     chartInfo{r.chart.Metadata.Name, r.chart.Metadata.Version, r.chart.Metadata.AppVersion},
+		CRDs:      append([]document{}, r.crds...),
+		Documents: append([]document{}, r.documents...),
+		Hooks:     append([]hook{}, r.hooks...),
+		Dropped:   append([]document{}, r.dropped...),
+		Values:    r.values,
+		Warnings:  warnings,
 	}
 	if h.Origins {
 		a.Origins = h.origins(r.chart, r.values)

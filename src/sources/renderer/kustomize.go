@@ -88,7 +88,8 @@ var (
 	triedAsFolder = regexp.MustCompile(`(?s)accumulation err='(.*)': must build at directory: .*`)
 	// Words of Kustomize's errors, and the field that they are about.
 	aboutField = []struct{ word, field string }{
-		{"replacement", "replacements"}, {"patch", "patches"}, {"configmap", "configMapGenerator"}, {"secret", "secretGenerator"},
+		{"replacement", "replacements"}, {"patch", "patches"},
+		{"configmap", "configMapGenerator"}, {"secret", "secretGenerator"},
 		{"component", "components"}, {"var ", "vars"}, {"already registered id", "resources"}, {"replica", "replicas"},
 		{"transformer", "transformers"}, {"generator", "generators"}, {"openapi", "openapi"}, {"resource", "resources"},
 	}
@@ -106,7 +107,6 @@ func (s *scan) fault(err error) error {
 	}
 	if m := onlyPlugin.FindStringSubmatch(message); m != nil {
 		f = faultf("outside", "`%s` is a plugin", m[1]).advise("Use fields of Kustomize, or commit what the plugin makes.")
-		message = "transformer"
 		for _, field := range []string{"generators", "transformers", "validators"} {
 			if file, line := s.fieldPlace(field); line > 0 {
 				return f.at(file, line)

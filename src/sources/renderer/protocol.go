@@ -4,14 +4,15 @@
 // A frame is a length of four bytes (big-endian) and that many bytes of JSON. A request has an `id` and exactly one of
 // these; the answer has the same `id` and either a field of the same name or `error`:
 //
-//	tree       {name, files: [{path, mode, data}]}: keeps a tree under a name. Modes are those of Git: 100644, 100755, and
-//	           120000 for a symbolic link, whose target is the data. Data is base64. The renderer keeps the trees that were
-//	           used last (--trees) and answers `tree-unknown` for others.
-//	helm       {tree, path, release, namespace, values: [{name, text}], kubeVersion, apiVersions, onlyApiVersions, upgrade,
-//	           crds, hooks, tests, lookup, origins, once}: renders the chart at a path of a tree, as `helm template` does. Later
-//	           documents of values win. `apiVersions` are added to those that Helm knows, or replace them. The answer has
-//	           {chart, crds, documents, hooks, dropped, values, origins, warnings}; each document has the template it came from.
-//	           The order is Helm's: crds, documents, hooks. `helm template` prints "---\n# Source: FILE\nTEXT\n" for each.
+//	tree       {name, files: [{path, mode, data}]}: keeps a tree under a name. Modes are those of Git: 100644, 100755,
+//	           and 120000 for a symbolic link, whose target is the data. Data is base64. The renderer keeps the trees
+//	           that were used last (--trees) and answers `tree-unknown` for others.
+//	helm       {tree, path, release, namespace, values: [{name, text}], kubeVersion, apiVersions, onlyApiVersions,
+//	           upgrade, crds, hooks, tests, lookup, origins, once}: renders the chart at a path of a tree, as
+//	           `helm template` does. Later documents of values win. `apiVersions` are added to those that Helm knows, or
+//	           replace them. The answer has {chart, crds, documents, hooks, dropped, values, origins, warnings}; each
+//	           document has the template it came from. The order is Helm's: crds, documents, hooks. `helm template`
+//	           prints "---\n# Source: FILE\nTEXT\n" for each.
 //	kustomize  {tree, path}: builds the kustomization at a path, as `kustomize build` does. The answer has {documents,
 //	           warnings}; joined by "---\n", the documents are what `kustomize build` prints.
 //

@@ -88,6 +88,8 @@ var helmRefusals = []refusal{
 		kind: "impure", place: "chart/templates/x.yaml:2", message: "`lookup` reads the cluster"},
 	{name: "files of one name", files: "-- chart/a/x.conf --\n1\n-- chart/b/x.conf --\n2\n" + template("data: {{ (.Files.Glob \"**.conf\").AsConfig | nindent 2 }}"),
 		kind: "impure", place: "chart/templates/x.yaml:2", message: "`a/x.conf` and `b/x.conf` have the same name"},
+	{name: "files of one name, in a value", files: "-- chart/a/x.conf --\n1\n-- chart/b/x.conf --\n2\n" + template("data: {{ tpl .Values.t . | nindent 2 }}"),
+		request: object{"values": []object{{"name": "envs/prod.yaml", "text": "a: 1\nt: '{{ .Files.AsConfig }}'\n"}}}, kind: "impure", place: "envs/prod.yaml:2"},
 	{name: "secrets of one name", files: "-- chart/a/x.conf --\n1\n-- chart/b/x.conf --\n2\n" + template("b: 1", "data: {{ .Files.AsSecrets | nindent 2 }}"),
 		kind: "impure", place: "chart/templates/x.yaml:3"},
 	{name: "two subcharts for one dependency", files: "-- chart/Chart.yaml --\napiVersion: v2\nname: c\nversion: 0.1.0\ndependencies:\n  - {version: '>=1', name: db}\n" +
