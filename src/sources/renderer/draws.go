@@ -124,10 +124,13 @@ func standInTime(standIn int) time.Time {
 	}[standIn]
 }
 
+// Stands in each key and certificate that is a stand-in.
+const standInMark = "stand+in"
+
 // Returns a stand-in of a key or certificate. The length of a real one is not known, so those of stand-ins differ.
 func standInPEM(kind string, number, standIn int) string {
-	text := standInText(digits+letters, 60+standIn, number, standIn)
-	return fmt.Sprintf("-----BEGIN %s-----\n%s\n-----END %s-----\n", kind, text, kind)
+	text := standInText(digits+letters, 50+standIn, number, standIn)
+	return fmt.Sprintf("-----BEGIN %s-----\n%s%s\n-----END %s-----\n", kind, standInMark, text, kind)
 }
 
 // Refuses a render whose output depends on a draw, at the place of the draw.

@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"encoding/base64"
 	"fmt"
+	"reflect"
 	"strings"
 	"text/template"
 	"time"
@@ -110,13 +113,25 @@ func (d *draws) addKeys(functions template.FuncMap) {
 		hash, err := bcrypt("htpasswd", password)
 		return user + ":" + hash, err
 	}
+	original := sprig.TxtFuncMap()
+	// The texts behind the stand-ins of encryptAES.
+	decrypted := map[string]string{}
 	functions["encryptAES"] = func(_, text string) (string, error) {
 		if text == "" {
 			return "", nil
 		}
-		return draw(d, "encryptAES", "uses a new initial vector at each render", func(number, standIn int) string {
+		encrypted, err := draw(d, "encryptAES", "uses a new initial vector at each render", func(number, standIn int) string {
 			return standInBytes(16+(len(text)/16+1)*16, number, standIn)
 		})
+		decrypted[encrypted] = text
+		return encrypted, err
+	}
+	decryptAES := original["decryptAES"].(func(string, string) (string, error))
+	functions["decryptAES"] = func(password, encrypted string) (string, error) {
+		if text, is := decrypted[encrypted]; is {
+			return text, nil
+		}
+		return decryptAES(password, encrypted)
 	}
 	functions["genPrivateKey"] = func(kind string) (string, error) {
 		switch kind {
@@ -126,6 +141,19 @@ func (d *draws) addKeys(functions template.FuncMap) {
 			})
 		}
 		return "Unknown type " + kind, nil
+	}
+	// The function of sprig checks the certificate, which a stand-in would not pass. Its result has a type of sprig.
+	buildCustomCert := reflect.ValueOf(original["buildCustomCert"])
+	functions["buildCustomCert"] = func(cert, key string) (any, error) {
+		decodedCert, failure := base64.StdEncoding.DecodeString(cert)
+		decodedKey, otherFailure := base64.StdEncoding.DecodeString(key)
+		isStandIn := bytes.Contains(decodedCert, []byte(standInMark)) || bytes.Contains(decodedKey, []byte(standInMark))
+		if failure == nil && otherFailure == nil && isStandIn {
+			return certificate{string(decodedCert), string(decodedKey)}, nil
+		}
+		results := buildCustomCert.Call([]reflect.Value{reflect.ValueOf(cert), reflect.ValueOf(key)})
+		err, _ := results[1].Interface().(error)
+		return results[0].Interface(), err
 	}
 	functions["genCA"] = func(_ string, _ int) (certificate, error) { return d.certificate("genCA") }
 	functions["genCAWithKey"] = func(_ string, _ int, _ string) (certificate, error) { return d.certificate("genCAWithKey") }
