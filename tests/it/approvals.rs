@@ -26,6 +26,30 @@ fn has_web(repo: &Repo) -> bool {
 }
 
 #[test]
+fn a_plan_of_an_approval_counts_the_removals_that_it_lets_go() {
+    let (repo, line) = retired();
+    let base = repo.id("HEAD");
+    repo.git(&["checkout", "-q", "-b", "by-file"]);
+    repo.write("approvals/web.yaml", approval(&line));
+    repo.commit("web may go");
+    repo.git(&["checkout", "-q", "-b", "by-message", "main"]);
+    repo.commit(&format!("web may go\n\n{line}"));
+    for head in ["by-file", "by-message"] {
+        for upon in [&[][..], &["--base", &base]] {
+            let args = [&["plan", "--head", head, "--repo", repo.arg()], upon].concat();
+            let plan = run(&args).expect(0);
+            assert!(plan.out.starts_with("3 objects removed"), "{head} {upon:?}: {}", plan.out);
+            assert!(!plan.err.contains("matches no removal"), "{}", plan.err);
+            run(&[&args[..], &["--fail-on", "removals"]].concat()).expect(3);
+        }
+    }
+    repo.git(&["checkout", "-q", "main"]);
+    repo.git(&["merge", "-q", "--ff-only", "by-message"]);
+    repo.publish().expect(0);
+    assert!(!has_web(&repo));
+}
+
+#[test]
 fn one_line_approves_everything_that_a_change_removes() {
     let repo = Repo::new();
     repo.write("apps/shop.yaml", namespace("shop"));

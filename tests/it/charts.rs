@@ -27,7 +27,7 @@ fn deploy(part: &str) -> PathBuf {
 }
 
 /// The folder of helm and kustomize, built once in a test run.
-fn packagers() -> Option<&'static Path> {
+pub fn packagers() -> Option<&'static Path> {
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     match FOUND.get_or_init(|| made(&["ready", "packagers"], "packagers")) {
         Ok(folder) => Some(folder),

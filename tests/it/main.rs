@@ -132,6 +132,7 @@ mod release;
 mod release_descriptions;
 #[cfg(unix)]
 mod reloading;
+mod renderer;
 #[cfg(unix)]
 mod remote_faults;
 #[cfg(unix)]

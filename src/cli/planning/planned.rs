@@ -266,11 +266,14 @@ impl Planned {
         let standing = asked.standing(args, repo, &diagnostics, wanted.workloads.keys(), ui)?;
         let reasons = Reasons::of(&wanted, &step);
         let causes = ui.watching("tracing causes", || step.inputs.causes(repo, &end, Built::end))?;
-        let is_own = |key: &Key, cluster: &str| !causes.is_earlier(key, cluster);
+        // An approval makes the removals of an earlier edit its own.
+        let is_earlier =
+            |key: &Key, cluster: &str| causes.is_earlier(key, cluster) && !step.is_approved(key, cluster);
+        let is_own = |key: &Key, cluster: &str| !is_earlier(key, cluster);
         // Held workloads have their own part of the plan.
         let without_held = plan(&step.inputs.current, &step.end);
         let (published, now) = (without_held.only(is_own), step.plan.only(is_own));
-        let earlier = without_held.only(|key, cluster| causes.is_earlier(key, cluster));
+        let earlier = without_held.only(is_earlier);
         let staying = staying(&step);
         let folded = FoldedPlan::default();
         let rollouts = sections::rollouts_of(&step.inputs.current, &step.built, &causes, step.inputs.now);

@@ -1,8 +1,10 @@
 //! Rehearses the step after merging a revision: computes it as the daemon would, without publishing it.
 
+use std::collections::BTreeSet;
+
 use crate::process::exit::{CommandError, Exit};
 use berth_base::diag::{Diagnostic, Diagnostics};
-use berth_base::model::Timestamp;
+use berth_base::model::{Digest, Timestamp};
 use berth_base::text::{counted, some_of};
 use berth_engine::gate::Limits;
 use berth_git::{CommitId, Identity, Merged, Repo};
@@ -201,20 +203,32 @@ impl Rehearsal<'_> {
     pub(crate) fn change_upon(&self, base: &Revision, change: &Change) -> Result<Rehearsed, CommandError> {
         self.refuse_cut(change.source)?;
         let (current, processed) = (self.located.current.as_ref(), self.located.processed.as_ref());
-        let exemptions = Exemptions {
+        let ungated = Exemptions {
             rewind: true,
             empty: true,
             removals: true,
             first: self.first,
             ..Exemptions::default()
         };
-        let before = self.step((&base.name, base.commit), current, processed, exemptions)?;
-        let (current, processed) = follow(base.commit, before.step, current.cloned());
-        let exemptions = Exemptions { rewind: true, ..Exemptions::default() };
-        let mut after =
-            self.step((&change.head.name, change.source), current.as_ref(), Some(&processed), exemptions)?;
-        after.refusals.splice(0..0, before.refusals);
-        Ok(after)
+        let upon = |exemptions: Exemptions| {
+            let before = self.step((&base.name, base.commit), current, processed, exemptions)?;
+            let files = approvals_in_files(&before.step);
+            let (current, processed) = follow(base.commit, before.step, current.cloned());
+            let exemptions = Exemptions { rewind: true, ..Exemptions::default() };
+            let head = (change.head.name.as_str(), change.source);
+            let mut after = self.step(head, current.as_ref(), Some(&processed), exemptions)?;
+            after.refusals.splice(0..0, before.refusals);
+            let is_used = |digest| after.step.approved.iter().any(|one| one.digests.contains(digest));
+            let in_files = approvals_in_files(&after.step);
+            let has_idle_approval =
+                after.step.has_idle_approval || in_files.difference(&files).any(|digest| !is_used(digest));
+            Ok::<_, CommandError>((after, has_idle_approval))
+        };
+        // The change does not answer for removals of the base, unless it approves them: then the base still holds them.
+        match upon(ungated)? {
+            (_, true) => upon(Exemptions { removals: false, ..ungated }).map(|(after, _)| after),
+            (after, false) => Ok(after),
+        }
     }
 
     /// Refuses a truncated history: the gate, rules and approvals would lack commits.
@@ -258,6 +272,10 @@ impl Rehearsal<'_> {
         let (step, refusals) = next_commit::rehearse(self.repo, start)?;
         Ok(Rehearsed { step, refusals })
     }
+}
+
+fn approvals_in_files(step: &NextCommit) -> BTreeSet<Digest> {
+    step.built.fleet.approvals.iter().map(|approval| approval.digest).collect()
 }
 
 /// Returns the state after a step as if it had been published, and the record of its source.

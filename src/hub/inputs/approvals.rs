@@ -86,16 +86,12 @@ impl Approvals {
             );
             Diagnostic::note(message)
         }));
-        let matched = |digest: &Digest| {
-            verdict.approved.iter().any(|approved| approved.digests.contains(digest))
-                || verdict.held.iter().any(|held| held.spent.contains(digest))
-        };
         let commits = self.in_messages.iter().filter(|_| rollback.is_none());
         let commits = commits.map(|(digest, given)| (digest, in_commit(&given.commit)));
         // A file may lie there for long, and matters only while something waits for an approval.
         let files = self.files.iter().filter(|_| !verdict.held.is_empty());
         let files = files.map(|(digest, at)| (digest, at.clone()));
-        for (digest, at) in commits.chain(files).filter(|(digest, _)| !matched(digest)) {
+        for (digest, at) in commits.chain(files).filter(|(digest, _)| !concerns(verdict, digest)) {
             let message = match used.get(digest) {
                 Some(seq) => format!("the approval `{digest}` was already used, by publication {seq}"),
                 None => format!("the approval `{digest}` matches no removal now"),
@@ -118,6 +114,12 @@ impl Approvals {
         let what = if approved.places.is_empty() { "its placement is" } else { "its removals are" };
         Diagnostic::note(format!("{key}: {what} approved by {by} (`{digest}`, which counts once)"))
     }
+}
+
+/// Reports whether an approval concerns a removal of this step.
+pub(super) fn concerns(verdict: &Verdict, digest: &Digest) -> bool {
+    verdict.approved.iter().any(|approved| approved.digests.contains(digest))
+        || verdict.held.iter().any(|held| held.spent.contains(digest))
 }
 
 /// Warns of approvals in a message that are no trailers: forges put lines below them.

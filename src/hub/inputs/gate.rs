@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::PassInputs;
-use super::approvals::Approvals;
+use super::approvals::{Approvals, concerns};
 use super::error::InputError;
 use crate::publish::prune_permits::{self, own_at};
 use crate::publish::{CurrentState, Processed, Trailers, rollback};
@@ -33,6 +33,8 @@ pub struct Gated {
     pub rollback: Option<CommitId>,
     pub trailers: Vec<(String, String)>,
     pub diagnostics: Diagnostics,
+    /// Some new approval in a message matches no removal.
+    pub has_idle_approval: bool,
 }
 
 impl Gated {
@@ -82,7 +84,8 @@ pub fn ask(repo: &Repo, step: &Step<'_>, basis: &Basis) -> Result<Gated, InputEr
     let mut diagnostics = approvals.diagnostics.clone();
     let used = &step.states.current.ledger.used;
     approvals.explain(&verdict, used, rollback, &mut diagnostics);
-    Ok(Gated { verdict, rollback, trailers, diagnostics })
+    let has_idle_approval = approvals.in_messages.keys().any(|digest| !concerns(&verdict, digest));
+    Ok(Gated { verdict, rollback, trailers, diagnostics, has_idle_approval })
 }
 
 /// Looks up what the gate asks for.

@@ -7,8 +7,8 @@ use crate::inputs::{BuildCache, InputError, PassInputs, PolicyReport, Reports, S
 use crate::publish::rollout_steps::{self, RolloutStep};
 use crate::publish::{self, CurrentState, PublishError, Published, Stamp, Summary, Trailers};
 use berth_base::diag::Diagnostics;
-use berth_base::model::{ClusterStatus, ContentError, Map, Shared, Timestamp};
-use berth_engine::gate::{Deadline, Held, Outlook, Verdict, without_gate};
+use berth_base::model::{ClusterStatus, ContentError, Key, Map, Shared, Timestamp};
+use berth_engine::gate::{Approved, Deadline, Held, Outlook, Verdict, without_gate};
 use berth_engine::pipeline::Built;
 use berth_engine::plan::{Plan, plan_of};
 use berth_engine::policy_tests::failing_workloads;
@@ -72,6 +72,10 @@ pub struct NextCommit {
     /// are unchanged in it.
     pub end: State,
     pub held: Vec<Held>,
+    /// The removals that approvals let go with this step.
+    pub approved: Vec<Approved>,
+    /// Some new approval in a message matches no removal.
+    pub has_idle_approval: bool,
     /// The deadlines that the change brings and the gate does not hold.
     pub deadlines: Vec<Deadline>,
     pub plan: Plan,
@@ -142,6 +146,16 @@ impl NextCommitError {
     }
 }
 
+impl NextCommit {
+    /// Reports whether an approval lets a change of a workload in a cluster go with this step.
+    pub fn is_approved(&self, key: &Key, cluster: &str) -> bool {
+        let lets_go = |approved: &Approved| {
+            approved.places.is_empty() || approved.places.iter().any(|(loses, _)| loses == cluster)
+        };
+        self.approved.iter().any(|approved| approved.key == *key && lets_go(approved))
+    }
+}
+
 /// Makes the next commit without refusing any: [`step`] refuses, and a proof repeats a publication.
 pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, NextCommitError> {
     let mut contents = GitContents::writing(repo)?;
@@ -158,7 +172,7 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
         gated = step.ask_gate()?;
     }
     inputs.now = step.now;
-    let Verdict { held, deadlines, state, mut end, .. } = gated.verdict;
+    let Verdict { held, approved, deadlines, state, mut end, .. } = gated.verdict;
     built.keep_pins(&mut end);
     (end.releases, end.ledger) = (state.releases.clone(), state.ledger.clone());
     objects.update(&state.decisions);
@@ -193,6 +207,8 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
         state,
         end,
         held,
+        approved,
+        has_idle_approval: gated.has_idle_approval,
         deadlines,
         plan,
         rollout_steps,
