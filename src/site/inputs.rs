@@ -221,6 +221,7 @@ pub(crate) fn words_of(how: How) -> Option<&'static str> {
         How::Parts => Some("each a part of it"),
         How::Each => Some("each alone would do it"),
         How::Earlier => Some("an earlier edit, which had waited"),
+        How::First => Some("the first publication"),
         How::Imported => Some("imported from a hub"),
         How::Untraced => Some("one of these"),
     }

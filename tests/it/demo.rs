@@ -1,5 +1,8 @@
 //! `berth demo`: the loop of the README, which ends with an accident that is held.
 
+use berth_base::model::Timestamp;
+
+use crate::support::git::commit_all;
 use crate::support::run;
 
 #[test]
@@ -24,6 +27,18 @@ fn the_demo_ends_with_the_accident_held_and_every_copy_in_its_place() {
         assert!(line.contains(" 0 removed"), "{line}");
         assert!(dir.join("members").join(cluster).join("shop/Deployment.apps_web.yaml").is_file());
     }
+    // Its last lines lead to the end of an approval.
+    let line = after.lines().find(|line| line.starts_with("Berth-Allow-Delete: ")).expect("a line to paste");
+    let fleet = dir.join("fleet");
+    commit_all(&fleet, &format!("web may go\n\n{line}"), Timestamp::now().as_second());
+    for words in [" plan --diff ", " run --once ", " sync --once "] {
+        let shown = after.lines().find(|line| line.contains(words)).expect("a command");
+        let args: Vec<&str> = shown.split_whitespace().skip(1).collect();
+        let ran = run(&args);
+        assert!([0, 3].contains(&ran.code), "{ran:?}");
+    }
+    assert!(!dir.join("members/graz/shop/Deployment.apps_web.yaml").exists());
     // A second demo takes the place of the first.
-    run(&["demo", dir.to_str().expect("text")]).expect(0);
+    let again = run(&["demo", dir.to_str().expect("text")]).expect(0);
+    assert!(again.err.contains("replacing the earlier demo"), "{}", again.err);
 }

@@ -18,11 +18,14 @@ use crate::planning::planned::{FailOn, PlanRequest, Planned, Revisions, StepArgs
 use crate::planning::rehearsal::Revision;
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::model::{ContentId, Timestamp};
-use berth_base::text::counted;
+use berth_base::text::{counted, some_of};
 use berth_engine::gate::Deadline;
 use berth_engine::plan::ObjectChange;
 use berth_git::Repo;
 use berth_hub::inputs::LocatedState;
+
+/// The number of clusters that a diff names.
+const MOST_NAMED: usize = 8;
 
 /// Show what a change does to every cluster
 ///
@@ -157,18 +160,23 @@ fn gather(args: &PlanArgs, repo: &Repo, ui: &Ui) -> Result<PlanRequest, CommandE
 /// Shows the difference of each object. Equal differences are shown once, with all their clusters.
 fn differences(planned: &Planned, repo: &Repo, ui: &Ui) -> Result<String, CommandError> {
     let read = |id: Option<ContentId>| id.map(|id| repo.blob(id)).transpose();
-    let mut clusters: BTreeMap<_, (usize, usize)> = BTreeMap::new();
+    let mut alike: BTreeMap<_, (Vec<&str>, usize)> = BTreeMap::new();
     for change in planned.wanted.changes() {
-        let (all, later) = clusters.entry((&change.path, change.before, change.after)).or_default();
-        *all += 1;
+        let (clusters, later) = alike.entry((&change.path, change.before, change.after)).or_default();
+        clusters.push(&change.cluster);
         *later += usize::from(planned.is_later(change));
     }
     let mut text = String::new();
     for change in planned.wanted.changes() {
-        if let Some((all, later)) = clusters.remove(&(&change.path, change.before, change.after)) {
+        if let Some((clusters, later)) = alike.remove(&(&change.path, change.before, change.after)) {
             text.push_str(&object_diff(change, read(change.before)?, read(change.after)?, ui));
+            if let [_, others @ ..] = clusters.as_slice()
+                && !others.is_empty()
+            {
+                let _ = writeln!(text, "(the same in {})", some_of(others, MOST_NAMED));
+            }
             if later > 0 {
-                let _ = writeln!(text, "({later} of {} later)", counted(all, "cluster"));
+                let _ = writeln!(text, "({later} of {} later)", counted(clusters.len(), "cluster"));
             }
         }
     }

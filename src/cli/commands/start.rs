@@ -12,6 +12,7 @@ use clap::Parser as _;
 
 use super::Cli;
 use super::evaluate::decisions_table;
+use super::sync::DEFAULT_FLEET;
 use crate::output::changes;
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome};
@@ -157,14 +158,15 @@ struct Demo<'u> {
 
 impl<'u> Demo<'u> {
     fn start(dir: &Path, ui: &'u Ui) -> Result<Demo<'u>, CommandError> {
-        make_way(dir)?;
+        make_way(dir, ui)?;
         let fleet = dir.join("fleet");
         write(&dir.join(MARK), "made by `berth demo`, which may replace this folder\n")?;
         for (path, text) in DEMO_FLEET {
             write(&fleet.join(path), text)?;
         }
         let repo = Repo::init(&fleet)?;
-        let now = ui.now();
+        // The edits of the demo follow in minutes, and none is dated later than now.
+        let now = Timestamp::from_second(ui.now().as_second() - 180).unwrap_or_default();
         repo.commit_all("Start the fleet\n", &person(), now.as_second())?;
         let settings = Settings::of(fleet.clone());
         Ok(Demo { dir: dir.to_owned(), fleet, repo, settings, now, ui })
@@ -253,7 +255,7 @@ impl<'u> Demo<'u> {
         for cluster in CLUSTERS {
             let fetched = cluster_folder::fetch(&self.repo, &self.settings.refs, cluster)?;
             let mut target = FolderBackend::open(&self.dir.join("members").join(cluster))?;
-            let options = Options { fleet: "demo".to_owned(), ..Options::default() };
+            let options = Options { fleet: DEFAULT_FLEET.to_owned(), ..Options::default() };
             let outcome = sync_once(&fetched, &LocalOverrides::default(), &mut target, &options)?;
             let now = self.ui.now();
             let report = status::of(cluster, outcome.applied.clone(), now, 600);
@@ -281,11 +283,12 @@ impl<'u> Demo<'u> {
             "   git -C {fleet} log --stat berth/rendered     every generated commit\n   \
              {program} explain web --repo {fleet}     why each cluster, and why not\n   \
              {program} ui --repo {fleet}     the fleet as a page\n   \
-             ls -R {}     what the members have\n   \
+             ls -R {members}     what the members have\n   \
              mend {fleet}/shop/web.yaml and commit, or approve with the line above, then:\n   \
              {program} plan --diff --repo {fleet}\n   \
-             {program} run --once --repo {fleet}",
-            members.display()
+             {program} run --once --repo {fleet}\n   \
+             {program} sync --once --repo {fleet} --cluster graz --target dir:{members}/graz",
+            members = members.display()
         ));
     }
 
@@ -299,14 +302,16 @@ fn person() -> Identity {
 }
 
 /// Removes an earlier demo. Refuses any other folder.
-fn make_way(dir: &Path) -> Result<(), CommandError> {
+fn make_way(dir: &Path, ui: &Ui) -> Result<(), CommandError> {
     match dir.symlink_metadata() {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(CommandError::io(format!("looking at {}", dir.display()), &error)),
-        Ok(metadata) if metadata.is_dir() && dir.join(MARK).is_file() => std::fs::remove_dir_all(dir)
-            .map_err(|error| {
+        Ok(metadata) if metadata.is_dir() && dir.join(MARK).is_file() => {
+            ui.status(&format!("replacing the earlier demo in {}", dir.display()));
+            std::fs::remove_dir_all(dir).map_err(|error| {
                 CommandError::io(format!("removing the earlier demo {}", dir.display()), &error)
-            }),
+            })
+        }
         Ok(_) => {
             let message = format!("{} exists and is not an earlier demo", dir.display());
             Err(CommandError::usage(message).hint("name another folder: `berth demo DIR`"))

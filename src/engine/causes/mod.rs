@@ -74,6 +74,8 @@ pub enum How {
     Earlier,
     /// The earlier state was imported: it has the placements of a hub, and no source.
     Imported,
+    /// Nothing was published before.
+    First,
     /// Too many inputs to trace: these are the candidates.
     Untraced,
 }
@@ -85,6 +87,8 @@ pub struct Causes {
     pub by_effect: BTreeMap<Effect, Blame>,
     /// The clusters whose documents were removed or added.
     pub clusters: ClusterChange,
+    /// Nothing was published before, so that all inputs are new.
+    pub is_first: bool,
     /// The number of times that the step was computed again.
     pub asked: usize,
 }

@@ -162,7 +162,7 @@ impl<'a> PlanFolder<'a> {
         }
         let inputs = blame.into_iter().flat_map(|blame| &blame.changes);
         let alike = inputs.filter_map(|index| given.inputs.get(*index)).map(likeness).collect();
-        let how = blame.map(|blame| blame.how);
+        let how = blame.map(|blame| blame.how).or(given.is_first.then_some(How::First));
         let next = self.sections.len();
         let section = *self.by_causes.entry((how, alike)).or_insert(next);
         if section == next {

@@ -276,8 +276,13 @@ fn reason(case: &DecisionCase<'_>, filters: &[&Filter]) -> String {
         Selection::All if filters.is_empty() => "every cluster is wanted".to_owned(),
         Selection::All => {
             let words = |filter: &&Filter| Checked::new(case.table, filter, case.is_current).words();
-            // A selector without requirements has no words.
-            let asked: Vec<_> = filters.iter().map(words).filter(|words| !words.is_empty()).collect();
+            let mut asked: Vec<String> = Vec::new();
+            for words in filters.iter().map(words) {
+                // A selector without requirements has no words. A workload and its namespace may ask for the same.
+                if !words.is_empty() && !asked.contains(&words) {
+                    asked.push(words);
+                }
+            }
             if asked.is_empty() { "every cluster is wanted".to_owned() } else { asked.join("; ") }
         }
     }

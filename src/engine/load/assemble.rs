@@ -300,7 +300,8 @@ fn note_what_does_not_count(
     let unselected = unselected.len() - acted_on.values().sum::<usize>();
     if unselected > 0 {
         let message = format!("{unselected} x plain Kubernetes objects that no placement selects");
-        done.diagnostics.push(Diagnostic::note(message));
+        let hint = "`berth federate` makes Federated kinds of plain objects, and a ClusterResourcePlacement selects them";
+        done.diagnostics.push(Diagnostic::note(message).hint(hint));
     }
 }
 

@@ -27,8 +27,7 @@ use berth_git::{BlobIds, CommitId, GitError, Repo, read_file_at};
 
 impl PassInputs {
     /// Finds the edits, reports or time behind each difference between the current state and the `next` one, which
-    /// these inputs gave. None are known where nothing was published before, and where the source of the current state
-    /// is gone.
+    /// these inputs gave. None are known where the source of the current state is gone.
     pub fn causes(
         &mut self,
         repo: &Repo,
@@ -39,6 +38,9 @@ impl PassInputs {
             let effects = Effects::between(&self.current, next);
             let blames = vec![Blame { changes: Vec::new(), how: How::Imported }; effects.len()];
             return Ok(Causes { by_effect: effects.each_with(blames), ..Causes::default() });
+        }
+        if self.publication.source.is_none() {
+            return Ok(Causes { is_first: true, ..Causes::default() });
         }
         let Some(source) = self.publication.source.filter(|source| repo.has_commit(*source)) else {
             return Ok(Causes::default());
@@ -139,7 +141,8 @@ impl RepeatableStep<'_> {
             earlier.for_each(|(blame, _)| *blame = Blame { changes: Vec::new(), how: How::Earlier });
         }
         let effects = mem::take(&mut self.effects);
-        Ok(Causes { inputs, by_effect: effects.each_with(traced.blames), clusters, asked: traced.asked })
+        let by_effect = effects.each_with(traced.blames);
+        Ok(Causes { inputs, by_effect, clusters, is_first: false, asked: traced.asked })
     }
 
     /// Finds the reports of which the source of the current state would read something else now.

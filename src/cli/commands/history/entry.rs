@@ -277,6 +277,7 @@ fn words_of(how: How) -> Option<&'static str> {
         How::Parts => Some("each makes a part"),
         How::Each => Some("each alone is enough"),
         How::Earlier => Some("an earlier edit, which had waited"),
+        How::First => Some("the first publication"),
         How::Imported => Some("imported from a hub"),
         How::Untraced => Some("one of these"),
     }

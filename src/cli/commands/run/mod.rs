@@ -384,7 +384,9 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
 fn show_outcome(passed: &PassResult, settings: &Settings, ui: &Ui) -> Exit {
     match passed.outcome {
         PassOutcome::Published { commit, seq } => {
-            ui.out(&format!("published {} as number {seq} on {}", commit.short(), settings.refs.rendered));
+            let only = if passed.plan.is_empty() { ": the record, since no object changes" } else { "" };
+            let on = &settings.refs.rendered;
+            ui.out(&format!("published {} as number {seq} on {on}{only}", commit.short()));
         }
         PassOutcome::Unchanged => ui.out("nothing to publish"),
     }

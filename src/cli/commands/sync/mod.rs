@@ -42,6 +42,9 @@ use result::{OnceResult, PushedReport, SOME, print_waits};
 use target::{KubeArgs, Place, place};
 use teardown::TeardownArgs;
 
+/// The name of a fleet that nobody named.
+pub(super) const DEFAULT_FLEET: &str = "fleet";
+
 /// Bring a member to its folder of the rendered branch, and keep it there
 #[derive(Debug, clap::Args)]
 #[command(
@@ -81,7 +84,7 @@ pub(crate) struct SyncArgs {
     #[arg(long)]
     allow_rewind: bool,
     /// Name of the fleet, which marks the objects it owns. Commits of another fleet are not applied
-    #[arg(long, value_name = "NAME", default_value = "fleet", env = "BERTH_FLEET")]
+    #[arg(long, value_name = "NAME", default_value = DEFAULT_FLEET, env = "BERTH_FLEET")]
     fleet: String,
     /// Look for changes this often, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]

@@ -148,6 +148,7 @@ impl Words<'_> {
     fn headings(&self) -> Vec<String> {
         let how = match self.section.how {
             None => return vec!["without a known cause".to_owned()],
+            Some(How::First) => return vec!["the first publication".to_owned()],
             Some(How::Earlier) => "earlier edits, which were held or are still on their way",
             Some(How::Imported) => {
                 return vec!["the imported state, which has the hub's placement".to_owned()];
