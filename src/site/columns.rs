@@ -2,7 +2,7 @@
 //!
 //! Clusters with equal labels stand side by side, so that a placement's clusters are few runs.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::selector::Labels;
 use berth_engine::release::stages::ClusterLabels;
@@ -40,7 +40,7 @@ pub(crate) struct Columns {
     pub labels: Vec<Labels>,
     /// The best label first. Empty if no label groups the clusters.
     pub keys: Vec<String>,
-    index: HashMap<String, usize>,
+    index: BTreeMap<String, usize>,
 }
 
 impl Columns {
@@ -86,7 +86,7 @@ fn labelled(inputs: &SiteInputs<'_>) -> BTreeMap<String, Labels> {
         inputs.members.into_iter().flat_map(|members| members.lines.iter().map(|line| &line.name));
     let picks = inputs.state.decisions.values().flat_map(|decision| decision.picks.iter());
     let names = of_fleet.chain(inputs.state.folders.keys()).chain(of_report).map(String::as_str);
-    let names: HashSet<&str> = names.chain(picks.map(|pick| &*pick.cluster)).collect();
+    let names: BTreeSet<&str> = names.chain(picks.map(|pick| &*pick.cluster)).collect();
     let labels = |name: &str| known.as_ref().and_then(|known| known.get(name)).cloned().unwrap_or_default();
     names.into_iter().map(|name| (name.to_owned(), labels(name))).collect()
 }

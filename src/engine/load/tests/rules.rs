@@ -158,7 +158,8 @@ fn what_does_not_count_is_counted() {
     assert_eq!(
         said(&load(&[("a.yaml", &text)])),
         [
-            "note: 1 x plain Kubernetes objects that no placement selects",
+            "note: 1 x plain Kubernetes objects that no placement selects hint: `berth federate` makes Federated kinds \
+             of plain objects, and a ClusterResourcePlacement selects them",
             "note: skipped 2 x `Trace`: a hub's own bookkeeping",
         ]
     );
