@@ -118,6 +118,11 @@ impl Section {
         places.flat_map(|(_, clusters)| clusters).chain(replicas).map(String::as_str).collect()
     }
 
+    /// Reports whether some change waits for an approval.
+    pub fn has_held(&self) -> bool {
+        self.consequences.iter().any(|one| one.is_held)
+    }
+
     /// Returns the sort key: removals first, then the number of changes.
     pub(super) fn weight(&self) -> (usize, usize) {
         let removed = self.consequences.iter().map(|one| one.copies.removed).sum();

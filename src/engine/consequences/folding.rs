@@ -87,6 +87,7 @@ struct Gathered<'a> {
 impl<'a> PlanFolder<'a> {
     fn fold(mut self) -> FoldedPlan {
         let mut alike: BTreeMap<ChangeKey, Gathered<'a>> = BTreeMap::new();
+        let mut held_in = BTreeSet::new();
         for (key, locals) in self.locals() {
             let moved = self.replicas_moved(key);
             for (cluster, local) in &locals {
@@ -104,6 +105,7 @@ impl<'a> PlanFolder<'a> {
                     continue;
                 }
                 let is_held = (self.given.held)(key, cluster);
+                held_in.extend(is_held.then_some(*cluster));
                 let likeness = ChangeKey { section, move_, is_held, is_orphaning, objects };
                 let gathered = alike.entry(likeness).or_default();
                 gathered.places.entry(key).or_default().insert(cluster);
@@ -124,7 +126,7 @@ impl<'a> PlanFolder<'a> {
         }
         let mut sections = std::mem::take(&mut self.sections);
         sections.retain(|section| !section.is_empty());
-        sections.iter_mut().for_each(|section| self.finish(section));
+        sections.iter_mut().for_each(|section| self.finish(section, &held_in));
         sections.sort_by_cached_key(|section| std::cmp::Reverse(section.weight()));
         let told: BTreeSet<usize> = sections.iter().flat_map(|section| &section.inputs).copied().collect();
         let inputs = self.given.causes.inputs.iter().enumerate();
@@ -349,11 +351,14 @@ impl<'a> PlanFolder<'a> {
         found.into_values().map(cause).collect()
     }
 
-    /// Adds the risks of the whole section, and puts removals first.
-    fn finish(&self, section: &mut Section) {
+    /// Adds the risks of the whole section. A cluster with held removals keeps objects until they are approved: only
+    /// sections with held removals empty it.
+    fn finish(&self, section: &mut Section, held_in: &BTreeSet<&str>) {
         let clusters = section.clusters();
         let wanted = self.given.wanted;
+        let may_empty = |name: &str| section.has_held() || !held_in.contains(name);
         let emptied = wanted.clusters.lost.iter().filter(|name| clusters.contains(&***name));
+        let emptied = emptied.filter(|name| may_empty(name));
         let emptied: BTreeSet<String> = emptied.map(ToString::to_string).collect();
         let share = risks::of_share(clusters.len(), self.given.fleet.clusters.len());
         if !emptied.is_empty() {

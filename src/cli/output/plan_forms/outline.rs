@@ -252,7 +252,8 @@ impl Words<'_> {
                 }
                 Risk::Emptied { clusters } => {
                     let names = self.clusters.describe(clusters.iter().map(String::as_str));
-                    told.push(format!("no object stays in {names}"));
+                    let stays = if self.section.has_held() { "would stay" } else { "stays" };
+                    told.push(format!("no object {stays} in {names}"));
                 }
                 Risk::Share { clusters, of } => told.push(format!("reaches {clusters} of {of} clusters")),
             }
