@@ -19,6 +19,8 @@ use crate::process::exit::{CommandError, Exit, Outcome};
 use crate::process::files::write;
 use berth_base::diag::{Pos, Severity};
 use berth_base::model::Timestamp;
+use berth_engine::gate::HeldRecord;
+use berth_engine::gate::messages::ALLOW_DELETE;
 use berth_git::{Identity, Repo};
 use berth_hub::daemon::{PassOutcome, PassResult, Settings, pass};
 use berth_hub::inputs::{PassInputs, Search};
@@ -143,7 +145,7 @@ pub(crate) fn cmd_demo(args: &DemoArgs, ui: &Ui) -> Outcome {
     demo.first_publication()?;
     demo.change()?;
     demo.accident()?;
-    demo.where_next(start.elapsed());
+    demo.where_next(start.elapsed())?;
     Ok(Exit::Done)
 }
 
@@ -274,9 +276,13 @@ impl<'u> Demo<'u> {
         }
     }
 
-    fn where_next(&self, took: std::time::Duration) {
+    fn where_next(&self, took: std::time::Duration) -> Result<(), CommandError> {
         self.heading(&format!("That took {:.1} s. Where to look next", took.as_secs_f64()));
         let (fleet, members) = (self.fleet.display(), self.dir.join("members"));
+        let processed = publish::read_processed(&self.repo, &self.settings.refs)?;
+        let held = processed.iter().flat_map(|processed| &processed.held);
+        let held = held.filter_map(|line| line.parse::<HeldRecord>().ok()).next();
+        let approval = held.map(|held| format!("{ALLOW_DELETE}: {}", held.digest)).unwrap_or_default();
         let program =
             std::env::current_exe().map_or_else(|_| "berth".to_owned(), |path| path.display().to_string());
         self.ui.out(&format!(
@@ -284,12 +290,14 @@ impl<'u> Demo<'u> {
              {program} explain web --repo {fleet}     why each cluster, and why not\n   \
              {program} ui --repo {fleet}     the fleet as a page\n   \
              ls -R {members}     what the members have\n   \
-             mend {fleet}/shop/web.yaml and commit, or approve with the line above, then:\n   \
+             git -C {fleet} revert --no-edit HEAD     rejects it: nothing changes\n   \
+             git -C {fleet} commit --allow-empty -m 'web may go' -m '{approval}'     approves it, then:\n   \
              {program} plan --diff --repo {fleet}\n   \
              {program} run --once --repo {fleet}\n   \
              {program} sync --once --repo {fleet} --cluster graz --target dir:{members}/graz",
             members = members.display()
         ));
+        Ok(())
     }
 
     fn heading(&self, text: &str) {
