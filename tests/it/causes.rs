@@ -171,7 +171,9 @@ fn the_causes_of_many_edits_are_enough_and_none_is_left_out() {
                 }
                 How::Each => assert!(blame.changes.iter().all(|one| only(&[*one])), "{}", said()),
                 How::Untraced => untraced += 1,
-                How::Earlier | How::Imported | How::First => panic!("nothing was held or imported: {}", said()),
+                How::Earlier | How::Imported | How::First => {
+                    panic!("nothing was held or imported: {}", said())
+                }
             }
         }
     }

@@ -132,12 +132,12 @@ mod release;
 mod release_descriptions;
 #[cfg(unix)]
 mod reloading;
-mod renderer;
 #[cfg(unix)]
 mod remote_faults;
 #[cfg(unix)]
 mod remotes;
 mod removals;
+mod renderer;
 #[cfg(unix)]
 mod renewing;
 mod replicas;
