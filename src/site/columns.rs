@@ -2,9 +2,12 @@
 //!
 //! Clusters with equal labels stand side by side, so that a placement's clusters are few runs.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use berth_base::model::selector::Labels;
+use berth_base::model::shared::{ByAllocation, shared_by_several};
+use berth_base::model::{Pick, Shared};
 use berth_engine::release::stages::ClusterLabels;
 
 use crate::cell::shortened;
@@ -35,16 +38,20 @@ const MOST_VALUES: usize = 48;
 
 /// The clusters in order, and the labels that group them.
 #[derive(Debug, Default)]
-pub(crate) struct Columns {
+pub(crate) struct Columns<'s> {
     pub names: Vec<String>,
     pub labels: Vec<Labels>,
     /// The best label first. Empty if no label groups the clusters.
     pub keys: Vec<String>,
     index: BTreeMap<String, usize>,
+    /// The positions of the clusters of each list of picks that several decisions share.
+    of_lists: BTreeMap<ByAllocation<'s, Vec<Pick>>, Vec<Option<usize>>>,
 }
 
-impl Columns {
-    pub fn of(inputs: &SiteInputs<'_>) -> Columns {
+impl<'s> Columns<'s> {
+    pub fn of(inputs: &SiteInputs<'s>) -> Columns<'s> {
+        let decisions = inputs.state.decisions.values();
+        let lists = shared_by_several(decisions.map(|decision| &decision.picks));
         let named = labelled(inputs);
         let keys = grouping_keys(named.values());
         let value = |labels: &Labels, key: &String| labels.get(key).cloned().unwrap_or_default();
@@ -56,7 +63,22 @@ impl Columns {
         all.sort_by_cached_key(order);
         let index = all.iter().enumerate().map(|(index, (name, _))| (name.clone(), index)).collect();
         let (names, labels) = all.into_iter().unzip();
-        Columns { names, labels, keys, index }
+        let mut columns = Columns { names, labels, keys, index, of_lists: BTreeMap::new() };
+        columns.of_lists =
+            lists.into_iter().map(|list| (ByAllocation(list), columns.positions(list))).collect();
+        columns
+    }
+
+    fn positions(&self, picks: &[Pick]) -> Vec<Option<usize>> {
+        picks.iter().map(|pick| self.of_cluster(&pick.cluster)).collect()
+    }
+
+    /// Returns the position of each picked cluster.
+    pub fn of_picks<'a>(&'a self, picks: &'a Shared<Vec<Pick>>) -> Cow<'a, [Option<usize>]> {
+        match self.of_lists.get(&ByAllocation(picks)) {
+            Some(positions) => Cow::Borrowed(positions),
+            None => Cow::Owned(self.positions(picks)),
+        }
     }
 
     /// Returns the position of a cluster.
@@ -84,7 +106,9 @@ fn labelled(inputs: &SiteInputs<'_>) -> BTreeMap<String, Labels> {
     let of_fleet = inputs.fleet.into_iter().flat_map(|fleet| fleet.clusters.keys());
     let of_report =
         inputs.members.into_iter().flat_map(|members| members.lines.iter().map(|line| &line.name));
-    let picks = inputs.state.decisions.values().flat_map(|decision| decision.picks.iter());
+    let lists: BTreeSet<ByAllocation<'_, Vec<Pick>>> =
+        inputs.state.decisions.values().map(|decision| ByAllocation(&decision.picks)).collect();
+    let picks = lists.iter().flat_map(|list| list.0.iter());
     let names = of_fleet.chain(inputs.state.folders.keys()).chain(of_report).map(String::as_str);
     let names: BTreeSet<&str> = names.chain(picks.map(|pick| &*pick.cluster)).collect();
     let labels = |name: &str| known.as_ref().and_then(|known| known.get(name)).cloned().unwrap_or_default();

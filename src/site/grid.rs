@@ -12,7 +12,7 @@ use crate::inputs::{Members, SiteInputs};
 /// The placements in order, each with its copies.
 #[derive(Debug)]
 pub(crate) struct Grid<'s> {
-    pub columns: Columns,
+    pub columns: Columns<'s>,
     pub rows: Vec<Row<'s>>,
     index: BTreeMap<&'s Key, usize>,
 }
@@ -161,7 +161,7 @@ impl<'s> KnownCluster<'s> {
 /// Judges every copy of a placement.
 fn cells<'s>(
     inputs: &SiteInputs<'s>,
-    (columns, clusters): (&Columns, &[KnownCluster<'_>]),
+    (columns, clusters): (&Columns<'_>, &[KnownCluster<'_>]),
     decision: &'s Decision,
     held: Option<&BTreeSet<&str>>,
 ) -> Vec<PlacedCell<'s>> {
@@ -169,8 +169,9 @@ fn cells<'s>(
     let rollout = inputs.rollout(&decision.key);
     let steps = rollout.map(|rollout| rollout.clusters.as_slice()).unwrap_or_default();
     let releases = inputs.state.releases.get(&decision.key).map(|releases| &**releases);
+    let positions = columns.of_picks(&decision.picks);
     let cell = |(index, pick): (usize, &'s Pick)| {
-        let column = columns.of_cluster(&pick.cluster)?;
+        let column = positions[index]?;
         let cluster = &clusters[column];
         // Copies and steps of a rollout stand in the order of the picks.
         let known = Known {

@@ -4,6 +4,7 @@
 //! one cluster of each class. A policy that ranks clusters, or reads their names or measurements, is explained over all.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use berth_base::model::placement::{Filter, Rule, Selection};
@@ -14,7 +15,7 @@ use berth_engine::pipeline;
 
 use crate::cell::shortened;
 use crate::columns::Columns;
-use crate::form::{FunnelStep, Runs, ScoredCluster, ScorerForm, runs};
+use crate::form::{FunnelStep, Runs, ScoredCluster, ScorerForm, extend_run, runs};
 use crate::grid::Row;
 use crate::inputs::SiteInputs;
 
@@ -46,17 +47,26 @@ struct Classes<'s> {
     sizes: Vec<usize>,
     /// The class of each column. `None` for a cluster that is not in the fleet.
     of_column: Vec<Option<usize>>,
+    /// The columns in stretches of one class, each with its length.
+    stretches: Vec<(usize, Option<usize>)>,
+}
+
+/// Neighbouring columns whose clusters have one line of a trace.
+struct Stretch {
+    columns: Range<usize>,
+    line: Option<usize>,
 }
 
 /// Explains every placement.
-pub(crate) fn explain(inputs: &SiteInputs<'_>, columns: &Columns, rows: &[Row<'_>]) -> Vec<Explanation> {
+pub(crate) fn explain(inputs: &SiteInputs<'_>, columns: &Columns<'_>, rows: &[Row<'_>]) -> Vec<Explanation> {
     let Some(fleet) = inputs.fleet else {
         return rows.iter().map(|row| Explanation::of_record(row.decision, columns)).collect();
     };
     let classes = Classes::of(fleet, inputs, columns);
     let by_class = |row: &&Row<'_>| {
         let placement = fleet.placements.get(&row.decision.key);
-        placement.is_some_and(|placement| reads_classes(placement)) && classes.are_uniform(row.decision)
+        placement.is_some_and(|placement| reads_classes(placement))
+            && classes.are_uniform(row.decision, columns)
     };
     let (alike, single): (Vec<&Row<'_>>, Vec<&Row<'_>>) = rows.iter().partition(by_class);
     let found: Mutex<BTreeMap<Key, Explanation>> = Mutex::default();
@@ -102,7 +112,7 @@ fn reads_classes(placement: &Placement) -> bool {
 }
 
 impl<'s> Classes<'s> {
-    fn of(fleet: &'s Fleet, inputs: &SiteInputs<'_>, columns: &Columns) -> Classes<'s> {
+    fn of(fleet: &'s Fleet, inputs: &SiteInputs<'_>, columns: &Columns<'_>) -> Classes<'s> {
         let mut known: BTreeMap<String, usize> = BTreeMap::new();
         let (mut representatives, mut of, mut sizes) = (Vec::new(), BTreeMap::new(), Vec::new());
         for (name, cluster) in &fleet.clusters {
@@ -115,8 +125,9 @@ impl<'s> Classes<'s> {
             sizes[index] += 1;
             of.insert(name.as_str(), index);
         }
-        let of_column = columns.names.iter().map(|name| of.get(name.as_str()).copied()).collect();
-        Classes { representatives, of, sizes, of_column }
+        let of_column: Vec<_> = columns.names.iter().map(|name| of.get(name.as_str()).copied()).collect();
+        let stretches = of_column.chunk_by(|a, b| a == b).map(|alike| (alike.len(), alike[0])).collect();
+        Classes { representatives, of, sizes, of_column, stretches }
     }
 
     /// Returns the fleet with one cluster of each class.
@@ -128,12 +139,14 @@ impl<'s> Classes<'s> {
     }
 
     /// Reports whether a decision picks all clusters of a class or none. A pick that only stays splits its class.
-    fn are_uniform(&self, decision: &Decision) -> bool {
-        let mut picked: BTreeMap<usize, usize> = BTreeMap::new();
-        for class in decision.picked().filter_map(|pick| self.of.get(&*pick.cluster)) {
-            *picked.entry(*class).or_default() += 1;
+    fn are_uniform(&self, decision: &Decision, columns: &Columns<'_>) -> bool {
+        let mut picked = vec![0; self.sizes.len()];
+        let positions = columns.of_picks(&decision.picks);
+        for (pick, column) in decision.picks.iter().zip(&*positions) {
+            let class = column.filter(|_| !pick.leaving).and_then(|column| self.of_column[column]);
+            class.into_iter().for_each(|class| picked[class] += 1);
         }
-        picked.iter().all(|(class, count)| self.sizes[*class] == *count)
+        picked.iter().zip(&self.sizes).all(|(count, size)| [0, *size].contains(count))
     }
 }
 
@@ -167,15 +180,15 @@ fn class(cluster: &Cluster, facts: Option<&ClusterStatus>) -> String {
 /// The inputs of an explanation.
 struct Explaining<'c> {
     fleet: &'c Fleet,
-    columns: &'c Columns,
+    columns: &'c Columns<'c>,
     decision: &'c Decision,
     /// Set if the trace has only one cluster of each class.
     classes: Option<&'c Classes<'c>>,
 }
 
 impl Explaining<'_> {
-    /// Returns the line of each column's cluster, or of its class, as its index in the trace.
-    fn lines(&self, trace: &Trace) -> Vec<Option<usize>> {
+    /// Returns the columns with the line of each cluster, or of its class, as its index in the trace.
+    fn stretches(&self, trace: &Trace) -> Vec<Stretch> {
         let by_place = |place: &dyn Fn(&str) -> Option<usize>, count: usize| {
             let mut lines: Vec<Option<usize>> = vec![None; count];
             for (line, traced) in trace.clusters.iter().enumerate() {
@@ -185,20 +198,27 @@ impl Explaining<'_> {
             }
             lines
         };
-        match self.classes {
-            None => by_place(&|name| self.columns.of_cluster(name), self.columns.names.len()),
-            Some(classes) => {
-                let lines = by_place(&|name| classes.of.get(name).copied(), classes.sizes.len());
-                classes.of_column.iter().map(|class| class.and_then(|class| lines[class])).collect()
-            }
-        }
+        let Some(classes) = self.classes else {
+            let lines = by_place(&|name| self.columns.of_cluster(name), self.columns.names.len());
+            let stretch = |(column, line)| Stretch { columns: column..column + 1, line };
+            return lines.into_iter().enumerate().map(stretch).collect();
+        };
+        let lines = by_place(&|name| classes.of.get(name).copied(), classes.sizes.len());
+        let mut start = 0;
+        let stretch = |(length, class): &(usize, Option<usize>)| {
+            let columns = start..start + length;
+            start = columns.end;
+            Stretch { columns, line: class.and_then(|class| lines[class]) }
+        };
+        classes.stretches.iter().map(stretch).collect()
     }
 
     /// Returns the reason of each column's cluster, if it is picked.
     fn picked(&self) -> Vec<Option<&str>> {
         let mut picked = vec![None; self.columns.names.len()];
-        for pick in self.decision.picks.iter().filter(|pick| !pick.leaving) {
-            if let Some(column) = self.columns.of_cluster(&pick.cluster) {
+        let positions = self.columns.of_picks(&self.decision.picks);
+        for (pick, column) in self.decision.picks.iter().zip(&*positions) {
+            if let Some(column) = column.filter(|_| !pick.leaving) {
                 picked[column] = Some(pick.reason.as_str());
             }
         }
@@ -206,39 +226,43 @@ impl Explaining<'_> {
     }
 
     fn explanation(&self, trace: &Trace) -> Explanation {
-        let of_column = self.lines(trace);
+        let stretches = self.stretches(trace);
         let picked = self.picked();
-        let reasons = of_column.iter().zip(&picked).map(|(line, picked)| {
-            let reason = picked.or(line.map(|line| trace.clusters[line].reason.as_str()));
-            reason.unwrap_or("the cluster is not in the inventory")
-        });
-        let mut table = Reasons::default();
-        let reason_of = table.indexes(reasons);
-        let placement = self.fleet.placements.get(&self.decision.key).map(|placement| &**placement);
         let (rules, stopped_at) = rules(&trace.clusters);
-        // The last rule is the selection.
-        let mut dropped = vec![vec![0; table.texts.len()]; rules.len() + 1];
-        for (column, line) in of_column.iter().enumerate().filter(|(column, _)| picked[*column].is_none()) {
-            if let Some(line) = line {
-                dropped[stopped_at[*line]][reason_of[column] as usize] += 1;
+        let mut table = Reasons::default();
+        let mut reason_of = Runs::new();
+        // For each rule, the clusters that it drops by their reason. The last rule is the selection.
+        let mut dropped: Vec<BTreeMap<u32, usize>> = vec![BTreeMap::new(); rules.len() + 1];
+        for Stretch { columns, line } in &stretches {
+            let reason = line.map(|line| trace.clusters[line].reason.as_str());
+            let reason = reason.unwrap_or("the cluster is not in the inventory");
+            for alike in picked[columns.clone()].chunk_by(|a, b| a == b) {
+                let index = table.index(alike[0].unwrap_or(reason));
+                extend_run(&mut reason_of, alike.len() as u32, index);
+                if let Some(line) = line.filter(|_| alike[0].is_none()) {
+                    *dropped[stopped_at[line]].entry(index).or_default() += alike.len();
+                }
             }
         }
-        let funnel = funnel(rules, dropped, of_column.iter().flatten().count(), placement);
-        let (scorers, scored) = scores(&of_column, trace, self.decision);
+        let known = stretches.iter().filter(|stretch| stretch.line.is_some());
+        let known = known.map(|stretch| stretch.columns.len()).sum();
+        let placement = self.fleet.placements.get(&self.decision.key).map(|placement| &**placement);
+        let funnel = funnel(rules, dropped, known, placement);
+        let (scorers, scored) = scores(&stretches, trace, self.decision);
         let rule = placement.map(rule_in_words).unwrap_or_default();
-        Explanation { rule, funnel, reasons: table.texts, reason_of: runs(reason_of), scorers, scored }
+        Explanation { rule, funnel, reasons: table.texts, reason_of, scorers, scored }
     }
 }
 
 impl Explanation {
     /// Explains a decision by its own record: the reasons of the picked clusters.
-    fn of_record(decision: &Decision, columns: &Columns) -> Explanation {
+    fn of_record(decision: &Decision, columns: &Columns<'_>) -> Explanation {
         let mut table = Reasons::default();
         let reason = |name: &String| decision.pick(name).map(|pick| pick.reason.as_str());
         let reasons =
             columns.names.iter().map(|name| reason(name).unwrap_or("the placement does not pick it"));
-        let reason_of = table.indexes(reasons);
-        Explanation { reasons: table.texts, reason_of: runs(reason_of), ..Explanation::default() }
+        let reason_of = runs(reasons.map(|reason| table.index(reason)));
+        Explanation { reasons: table.texts, reason_of, ..Explanation::default() }
     }
 }
 
@@ -250,16 +274,6 @@ struct Reasons {
 }
 
 impl Reasons {
-    /// Returns the index of each text. Neighbours are often equal.
-    fn indexes<'t>(&mut self, texts: impl Iterator<Item = &'t str>) -> Vec<u32> {
-        let mut last: Option<(&str, u32)> = None;
-        let index = |text| match last {
-            Some((known, index)) if known == text => index,
-            _ => last.insert((text, self.index(text))).1,
-        };
-        texts.map(index).collect()
-    }
-
     fn index(&mut self, text: &str) -> u32 {
         if let Some(index) = self.index.get(text) {
             return *index;
@@ -289,7 +303,7 @@ fn rules(lines: &[ClusterTrace]) -> (Vec<&TraceStep>, Vec<usize>) {
 /// clusters that it drops, by reason; `all` is the number of clusters.
 fn funnel(
     rules: Vec<&TraceStep>,
-    dropped: Vec<Vec<usize>>,
+    dropped: Vec<BTreeMap<u32, usize>>,
     all: usize,
     placement: Option<&Placement>,
 ) -> Vec<FunnelStep> {
@@ -300,9 +314,8 @@ fn funnel(
     });
     let last = (placement.map(rule_in_words).unwrap_or_default(), None);
     let steps = named.chain([last]).zip(dropped).map(|((rule, by), dropped)| {
-        left -= dropped.iter().sum::<usize>();
-        let dropped = (0..).zip(dropped).filter(|(_, count)| *count > 0).collect();
-        FunnelStep { rule, by, left, dropped }
+        left -= dropped.values().sum::<usize>();
+        FunnelStep { rule, by, left, dropped: dropped.into_iter().collect() }
     });
     let mut steps: Vec<FunnelStep> = steps.collect();
     // The selection is a rule only if it drops a cluster.
@@ -312,7 +325,7 @@ fn funnel(
 
 /// Returns the scorers, and the picked clusters with those that follow them, by rank.
 fn scores(
-    of_column: &[Option<usize>],
+    stretches: &[Stretch],
     trace: &Trace,
     decision: &Decision,
 ) -> (Vec<ScorerForm>, Vec<ScoredCluster>) {
@@ -321,7 +334,9 @@ fn scores(
     if trace.clusters.iter().all(|line| line.scores.is_empty()) {
         return (scorers, scored);
     }
-    for (cluster, line) in of_column.iter().enumerate() {
+    // A placement with scores has a line for each cluster.
+    for Stretch { columns, line } in stretches {
+        let cluster = columns.start;
         let line = line.map(|line| &trace.clusters[line]);
         let Some((line, rank)) = line.and_then(|line| Some((line, line.rank?))) else { continue };
         if line.scores.is_empty() {

@@ -101,7 +101,7 @@ fn name_of(row: &Row<'_>) -> String {
 
 /// Groups the clusters by a label, and distributes the width: a space stands between two groups, and each group has at
 /// least one column. The last group takes the rest where there are more groups than columns.
-fn groups(columns: &Columns, by: Option<&str>, width: usize) -> Vec<Group> {
+fn groups(columns: &Columns<'_>, by: Option<&str>, width: usize) -> Vec<Group> {
     let mut values: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for (index, labels) in columns.labels.iter().enumerate() {
         let value = by.and_then(|by| labels.get(by)).cloned().unwrap_or_default();

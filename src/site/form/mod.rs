@@ -49,11 +49,14 @@ pub(crate) fn place(at: &Pos) -> Place {
 /// Writes values as runs.
 pub(crate) fn runs(values: impl IntoIterator<Item = u32>) -> Runs {
     let mut runs: Runs = Vec::new();
-    for value in values {
-        match runs.as_mut_slice() {
-            [.., length, last] if *last == value => *length += 1,
-            _ => runs.extend([1, value]),
-        }
-    }
+    values.into_iter().for_each(|value| extend_run(&mut runs, 1, value));
     runs
+}
+
+/// Adds a value so many times.
+pub(crate) fn extend_run(runs: &mut Runs, times: u32, value: u32) {
+    match runs.as_mut_slice() {
+        [.., length, last] if *last == value => *length += times,
+        _ => runs.extend([times, value]),
+    }
 }
