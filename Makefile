@@ -1,12 +1,17 @@
 # The two commands of the README: `cargo run --profile demo -- demo`, and `make test`.
 
-.PHONY: quick test test-all check beds reproducible fmt lint deny bench book fuzz clean-demo
+.PHONY: quick test test-all record check beds reproducible fmt lint deny bench book fuzz clean-demo
 
 export TMPDIR := $(shell tests/tools/scratch)
 
 # More tests run at a time than there are cores, since many wait for another process.
 RUST_TEST_THREADS ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) * 4 )))
 export RUST_TEST_THREADS
+
+# The command lines that tests run are recorded there, and the book is held against them.
+BERTH_TEST_RECORD ?= $(abspath $(or $(CARGO_TARGET_DIR),target))/record
+
+LAST := book::each_command_was_run_by_a_test
 
 # The loop while one works: formatting, lints, the crates' own tests with fewer random ones, and the cases of the fixtures.
 quick: fmt lint
@@ -17,9 +22,15 @@ test:
 	cargo test --workspace --no-fail-fast
 	@tests/tools/left-out
 
-# Everything: the plain tests first, then those with Kubernetes, a forge, a registry, Flux, Argo CD and more.
-test-all: test beds
-	cargo test --test it --no-fail-fast -- --ignored
+# Everything: the plain tests first, then those with Kubernetes, a forge, a registry, Flux, Argo CD and more. The last one
+# holds the commands of the book against those that tests ran.
+test-all: export BERTH_TEST_RECORD := $(BERTH_TEST_RECORD)
+test-all: record test beds
+	cargo test --test it --no-fail-fast -- --ignored --skip $(LAST)
+	cargo test --test it -- --ignored $(LAST)
+
+record:
+	@tests/tools/record $(BERTH_TEST_RECORD)
 
 check: fmt lint test-all deny
 

@@ -3,12 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
+use crate::support::record;
+
 /// The most words of all pages that people write.
 const MOST_WORDS: usize = 40_000;
 /// The most lines of the map of the code.
 const MOST_LINES_OF_ARCHITECTURE: usize = 200;
 /// Generated from `--help`, so its words do not count.
 const GENERATED: &str = "cli.md";
+/// Run as it stands, by a test of its own.
+const FOLLOWED: &str = "tutorial.md";
 /// Titles of the other pages, whose words do not count twice.
 const CONTENTS: &str = "SUMMARY.md";
 /// The flags of other programs that the pages name without their program.
@@ -171,6 +175,33 @@ fn the_pages_name_only_commands_and_flags_that_exist() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(checked > 250, "{checked} commands");
+}
+
+/// Reports whether one of these command lines is of a command, with all of its flags.
+fn was_run(command: &str, record: &[String]) -> bool {
+    let is_name = |word: &&str| word.starts_with(|first: char| first.is_ascii_lowercase());
+    let words: Vec<&str> = command.split(' ').take_while(is_name).take(3).collect();
+    // The third word may be an argument and not a part of the command.
+    let starts = (2..=words.len()).rev().map(|count| format!("{} ", words[..count].join(" ")));
+    let mut known = starts.map(|start| record.iter().filter(move |line| line.starts_with(&start)).collect());
+    let lines: Vec<&String> = known.find(|lines: &Vec<_>| !lines.is_empty()).unwrap_or_default();
+    lines.into_iter().any(|line| flags(line).is_superset(&flags(command)))
+}
+
+/// Each command of the book was run by a test, with all of its flags, and did its work.
+#[test]
+#[ignore = "needs the record of all tests"]
+fn each_command_was_run_by_a_test() {
+    let record = record::lines().expect("a record: `make test-all` makes it");
+    let pages = pages();
+    let written = pages.iter().filter(|(name, _)| ![GENERATED, FOLLOWED].contains(&name.as_str()));
+    let all: Vec<(&String, String)> = written
+        .flat_map(|(name, page)| commands(page).into_iter().map(move |command| (name, command)))
+        .collect();
+    let missing = all.iter().filter(|(_, command)| !was_run(command, &record));
+    let missing: Vec<String> = missing.map(|(name, command)| format!("{name}: {command}")).collect();
+    assert!(missing.is_empty(), "no test ran these:\n{}", missing.join("\n"));
+    assert!(all.len() > 200, "{} commands", all.len());
 }
 
 /// The mentions of pages in the files below a folder, with their places.

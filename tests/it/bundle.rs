@@ -104,7 +104,11 @@ fn a_list_shows_all_of_a_bundle_and_writes_nothing() {
     let repo = small_fleet();
     repo.publish().expect(0);
     let before = Ran::of(hermetic("ls").arg(repo.path())).out;
-    let ran = run(&["bundle", "--list", "--repo", repo.arg(), "--metrics", "127.0.0.1:1"]).expect(0);
+    let log = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(log.path(), "{\"message\":\"pass done\"}\n").expect("written");
+    let log = log.path().to_str().expect("text");
+    let ran =
+        run(&["bundle", "--list", "--repo", repo.arg(), "--metrics", "127.0.0.1:1", "--log", log]).expect(0);
     for file in ["README.txt", "versions.txt", "settings.txt", "refs.txt", "publications.txt", "report.json"]
     {
         assert!(ran.out.contains(&format!("== {file}\n")), "{}", ran.out);

@@ -1,6 +1,6 @@
 //! `berth doctor` at a real forge, and what docs/rights.md says of its accounts, tokens and rules.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use berth_forge::{Client, ForgeError, Given, Marker, State, Status, Token, ci_run};
@@ -46,7 +46,7 @@ impl AtGitea {
 
     fn access(&self, command: &mut Command, repository: &str, token: &str) {
         let remote = format!("{}/{repository}.git", self.gitea.url);
-        command.args(["--remote", &remote, "--allow-plain"]).env("BERTH_TOKEN", token);
+        command.args(["--remote", &remote, "--allow-plain", "--token-file"]).arg(self.secret("token", token));
         command.env("XDG_CACHE_HOME", self.folder.path().join("cache"));
     }
 
@@ -63,12 +63,18 @@ impl AtGitea {
 
     /// Lets it read the forge's rules with a token.
     fn asking(&self, mut command: Command, token: &str) -> Command {
-        let file = self.folder.path().join("forge-token");
-        std::fs::write(&file, token).expect("a file");
-        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("rights");
+        let file = self.secret("forge-token", token);
         command.args(["--forge", "gitea", "--api", &self.gitea.api(), "--repository", &self.repository]);
         command.arg("--forge-token-file").arg(file);
         command
+    }
+
+    /// A file that only its owner may read.
+    fn secret(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.folder.path().join(name);
+        std::fs::write(&file, text).expect("a file");
+        std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("rights");
+        file
     }
 
     fn run_once(&self, token: &str) -> Ran {
@@ -136,9 +142,7 @@ fn the_rights_and_rules_of_the_page_are_those_that_a_gitea_needs() {
     let reports = at.gitea.repository(&at.owner, "reports");
     at.gitea.push(&at.owner, &reports, small_fleet().path(), "HEAD:refs/heads/main");
     at.invite("member", &reports, "write");
-    let token = at.folder.path().join("status-token");
-    std::fs::write(&token, at.gitea.token("member", &["write:repository"])).unwrap();
-    std::fs::set_permissions(&token, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let token = at.secret("status-token", &at.gitea.token("member", &["write:repository"]));
     let mut command = at.doctor(&MEMBER, &member);
     command
         .args(["--status-remote", &format!("{}/{reports}.git", at.gitea.url), "--status-token-file"])

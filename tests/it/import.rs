@@ -29,7 +29,7 @@ async fn a_whole_host_becomes_files_and_a_first_commit_and_nothing_moves() {
     let Some(plane) = ControlPlane::start(Wanted::SERVER_ONLY) else { return };
     let host = Host::stocked(plane).await;
     let repo = Repo::new();
-    let ran = import(host.plane.kubeconfig(), &repo, &[]).expect(0);
+    let ran = import(host.plane.kubeconfig(), &repo, &["--context", ControlPlane::CONTEXT]).expect(0);
     assert!(ran.out.contains("3  KubeFedCluster.core.kubefed.io"), "{}", ran.out);
     assert!(ran.out.contains("all as berth places them"), "{}", ran.out);
     assert!(!ran.err.contains("warning"), "{}", ran.err);

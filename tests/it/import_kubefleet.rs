@@ -6,7 +6,8 @@ use crate::support::{Ran, Repo, berth, run};
 
 fn import(hub: &Hub, repo: &Repo) -> Ran {
     let mut command = berth();
-    command.args(["import", "kubefleet", "--out", repo.arg(), "--repo", repo.arg(), "--kubeconfig"]);
+    command.args(["import", "kubefleet", "--out", repo.arg(), "--repo", repo.arg()]);
+    command.args(["--context", ControlPlane::CONTEXT, "--kubeconfig"]);
     Ran::of(command.arg(hub.plane.kubeconfig()))
 }
 

@@ -6,6 +6,7 @@ use std::process::{Child, Stdio};
 
 use serde_json::{Value as Json, json};
 
+use crate::support::kube::ControlPlane;
 use crate::support::member::{Member, annotated};
 use crate::support::pod::Pod;
 use crate::support::wait::until;
@@ -449,7 +450,14 @@ fn typed(member: &Member, args: &[&str], line: &str) -> Ran {
     use std::io::Write as _;
     let mut command = berth();
     command.args(["sync", "--target", "kube", "--cluster", &member.name, "--fleet", &member.name]);
-    command.args(["--kubeconfig", member.plane.kubeconfig().to_str().expect("a text path")]).args(args);
+    command
+        .args([
+            "--context",
+            ControlPlane::CONTEXT,
+            "--kubeconfig",
+            member.plane.kubeconfig().to_str().expect("a text path"),
+        ])
+        .args(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     child.stdin.take().expect("a pipe").write_all(line.as_bytes()).expect("written");

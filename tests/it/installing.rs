@@ -47,7 +47,10 @@ impl Empty {
     fn shell(&self, line: &str) -> Ran {
         let berth = berth();
         let binary = Path::new(berth.get_program()).parent().expect("a folder");
-        let path = format!("{}:{}", binary.display(), std::env::var("PATH").expect("a path"));
+        let kubectl = self.plane.kubectl();
+        let kubectl = Path::new(kubectl.get_program()).parent().expect("a folder");
+        let path = std::env::var("PATH").expect("a path");
+        let path = format!("{}:{}:{path}", binary.display(), kubectl.display());
         let mut command = hermetic("sh");
         command.current_dir(self.fleet.people.path()).env("KUBECONFIG", self.plane.kubeconfig());
         command.env("R", self.server.url()).env("I", IMAGE).env("K", self.server.known_hosts());
@@ -241,6 +244,36 @@ fn the_restricted_profile_admits_the_pods_and_would_refuse_others() {
         let ran = empty.kubectl(&["auth", "can-i", verb, resource, "-n", namespace, &account]);
         assert_eq!(ran.out.trim(), may, "{account} {verb} {resource} in {namespace}: {}", ran.err);
     }
+}
+
+/// The blocks of docs/install.md after the three commands that need nothing but a cluster and a shell, with values in
+/// place of what they leave open.
+fn further_blocks() -> Vec<String> {
+    let page =
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/install.md")).expect("a page");
+    let blocks = page.split("```sh\n").skip(2).filter_map(|rest| rest.split("```").next());
+    let blocks = blocks.filter(|block| block.contains(" --apply\n"));
+    let usual = "--remote $R --image $I --deploy-key --known-hosts $K";
+    blocks.map(|block| block.replace('…', usual).replace("=FILE", "=webhook-secret")).collect()
+}
+
+#[test]
+#[ignore = "needs Kubernetes"]
+fn the_further_commands_of_the_page_are_accepted_by_a_cluster() {
+    let Some(empty) = Empty::new() else { return };
+    let [hub, member, _] = three_commands();
+    empty.shell(&format!("{hub}\n{member}\necho '{{}}' > config.json")).expect(0);
+    let mut blocks = further_blocks();
+    assert_eq!(blocks.len(), 4, "{blocks:?}");
+    // The last one makes the keys that another one names.
+    blocks.rotate_right(1);
+    for block in blocks {
+        // One of them makes it anew.
+        empty.kubectl(&["delete", "secret", "berth-git", "-n", "berth-hub"]).expect(0);
+        empty.shell(&format!("set -e\n{block}")).expect(0);
+    }
+    let hub = empty.get("deployment", "berth-hub", "berth-hub").to_string();
+    assert!(hub.contains("/etc/berth/git/token"), "{hub}");
 }
 
 #[test]

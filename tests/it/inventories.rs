@@ -155,7 +155,8 @@ async fn a_hubs_profiles_are_imported_once_for_each_cluster() {
     let out = tempfile::tempdir().expect("a folder");
     let import = || {
         let mut command = berth();
-        command.args(["import", "clusterprofiles", "--out"]).arg(out.path());
+        command.args(["import", "clusterprofiles", "--context", ControlPlane::CONTEXT, "--out"]);
+        command.arg(out.path());
         Ran::of(command.arg("--kubeconfig").arg(hub.plane.kubeconfig())).expect(0)
     };
     let ran = import();

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value as Json, json};
 
+use crate::support::kube::ControlPlane;
 use crate::support::member::{Member, annotated};
 use crate::support::page::page;
 use crate::support::signals::{self, Signal};
@@ -195,7 +196,14 @@ fn status(member: &Member) -> String {
 /// `berth suspend` or `resume` of a member.
 pub fn pause(member: &Member, args: &[&str]) -> Ran {
     let mut command = berth();
-    command.args(args).args(["--fleet", &member.name]);
+    command.args(args).args([
+        "--target",
+        "kube",
+        "--context",
+        ControlPlane::CONTEXT,
+        "--fleet",
+        &member.name,
+    ]);
     Ran::of(command.arg("--kubeconfig").arg(member.plane.kubeconfig()))
 }
 

@@ -60,6 +60,9 @@ fn an_agent_signs_the_same_commits_as_its_key_would() {
     assert_eq!(fleet.git(&["for-each-ref", "refs/berth", RENDERED]), "", "nothing is published unsigned");
     agent.add(&[keys.path("berth").to_str().unwrap()]);
     publish_by(&fleet, &public, &holder).expect(0);
+    let at_a_remote = Fleet::of(small_fleet());
+    let signing = [&["--signing-key", public.to_str().unwrap()], &holder[..]].concat();
+    at_a_remote.run_once(&Folder::of(&at_a_remote), &signing).expect(0);
     let same = small_fleet();
     publish(&same, Some(&keys.path("berth"))).expect(0);
     assert_eq!(fleet.id(REF), same.id(REF));

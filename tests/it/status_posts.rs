@@ -8,7 +8,7 @@ use berth_git::shared_refs::{Refs, read_statuses};
 use berth_member::sync::status as member_status;
 
 use crate::support::page::page;
-use crate::support::remote::{Fleet, Folder, Plain, Running};
+use crate::support::remote::{Fleet, Folder, Plain, Running, Ssh};
 use crate::support::status_posts::{
     MemberKey, STATUSES, daemon, kept, kept_of, listens_at, post, request, signers_file, status,
 };
@@ -370,6 +370,23 @@ fn ssh_keygen_signs_a_status_too() {
     let armored = std::fs::read_to_string(file.with_extension("yaml.sig")).unwrap();
     let line: String = armored.lines().filter(|line| !line.starts_with('-')).collect();
     assert_eq!(post(&address, Some(&line), &text), (204, String::new()));
+    assert_eq!(daemon.stop().0, 0);
+}
+
+#[test]
+fn a_deploy_key_signs_where_no_other_key_is_named() {
+    let world = World::new();
+    let Some(server) = Ssh::new(world.fleet.root()) else { return };
+    let key = &world.keys[0];
+    private(&key.file);
+    server.allow(&key.public());
+    let (daemon, address) = world.daemon("86400", &[]);
+    let mut command = berth();
+    command.args(["sync", "--once", "--cluster", "a", "--repo"]).arg(world.fleet.root().join("copies/a"));
+    command.arg("--target").arg(format!("dir:{}", world.fleet.target("a").display()));
+    command.args(server.access_with("key-a", "known_hosts"));
+    Ran::of(command.args(["--status-post", &format!("http://{address}/status"), "--allow-plain"])).expect(0);
+    assert_eq!(kept(&world.fleet), ["a.yaml"]);
     assert_eq!(daemon.stop().0, 0);
 }
 

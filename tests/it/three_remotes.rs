@@ -1,8 +1,8 @@
 //! Source, state and statuses in a repository each: the daemon writes only the state, members only their statuses.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use crate::support::remote::{Fleet, Folder, Running, Server};
+use crate::support::remote::{Fleet, Folder, Https, Running, Server};
 use crate::support::wait::until;
 use crate::support::{RENDERED, Ran, berth, config_map, hermetic};
 
@@ -137,6 +137,39 @@ fn source_state_and_statuses_are_three_remotes_and_the_source_is_only_read() {
         "main:refs/heads/main",
     ]);
     verify().expect(0);
+}
+
+#[test]
+fn each_remote_has_a_token_of_its_own() {
+    let three = Three::new();
+    let Some(server) = Https::new(three.fleet.root()) else { return };
+    for name in ["state", "statuses"] {
+        three.ran(&["-C", three.path(name).to_str().unwrap(), "config", "http.receivepack", "true"]);
+    }
+    let address = |name: &str| server.url().replace("/fleet.git", &format!("/{name}.git"));
+    let token = three.fleet.root().join("token");
+    let wrong = three.fleet.root().join("wrong-token");
+    std::fs::write(&wrong, "wrong\n").unwrap();
+    std::fs::set_permissions(&wrong, token.metadata().unwrap().permissions()).unwrap();
+    let run = |[state, source, statuses]: [&Path; 3]| {
+        let mut command = berth();
+        command.args(["run", "--once", "--repo"]).arg(three.fleet.root().join("copies/run"));
+        command.args(["--username", "ann", "--ca-file"]).arg(three.fleet.root().join("cert.pem"));
+        command.args(["--remote", &address("state"), "--token-file"]).arg(state);
+        command.args(["--source-remote", &address("fleet"), "--source-token-file"]).arg(source);
+        command.args(["--status-remote", &address("statuses"), "--status-token-file"]).arg(statuses);
+        Ran::of(&mut command)
+    };
+    // Without new reports, the last ones count.
+    for (index, name, code) in [(0, "state", 6), (1, "fleet", 6), (2, "statuses", 0)] {
+        let mut tokens = [token.as_path(); 3];
+        tokens[index] = &wrong;
+        let ran = run(tokens).expect(code);
+        assert!(ran.err.contains(&format!("/{name}.git")), "{name}: {}", ran.err);
+        assert!(ran.err.contains("refuses the credentials"), "{name}: {}", ran.err);
+    }
+    run([&token; 3]).expect(0);
+    assert!(three.refs("state").contains(&RENDERED.to_owned()));
 }
 
 #[test]

@@ -33,6 +33,9 @@ fn a_wait_ends_with_the_last_cluster() {
     for cluster in ["b", "c"] {
         repo.sync(cluster, &target.path().join(cluster), &[]).expect(0);
     }
+    let (source, rendered) = (repo.id("main"), format!("file://{}", repo.arg()));
+    let elsewhere = ["wait", "--source", &source, "--timeout", "60", "--rendered", &rendered];
+    assert_eq!(ask(&repo, &elsewhere).expect(0).out, "3 clusters in sync\n");
     let ended = waiting.wait_with_output().expect("it ends");
     assert_eq!((ended.status.code(), &*ended.stdout), (Some(0), &b"3 clusters in sync\n"[..]));
     // A commit that no pass has read is not there yet, however well the clusters are.

@@ -295,3 +295,20 @@ fn a_real_forge_wakes_the_daemon_and_the_daemons_own_pushes_do_not_go_on_for_eve
     assert_eq!(listening.count("unsigned"), 0);
     assert_eq!(listening.daemon.stop().0, 0);
 }
+
+#[test]
+fn flux_calls_the_daemon_through_a_provider_and_an_alert() {
+    let repo = small_fleet();
+    let out = tempfile::tempdir().expect("a folder");
+    let mut command = berth();
+    command.args(["join", "oslo", "--dialect", "ocm", "--applier", "flux", "--repo", repo.arg()]);
+    command.args(["--applier-source", "https://git.example.com/team/fleet.git", "--source-secret", "pull"]);
+    command.args(["--webhook-url", "https://berth.example.com/webhook", "--webhook-secret", "berth-webhook"]);
+    Ran::of(command.arg("--applier-out").arg(out.path())).expect(0);
+    let text = std::fs::read_to_string(out.path().join("oslo.yaml")).expect("a file");
+    for words in
+        ["kind: Provider", "kind: Alert", "type: generic-hmac", "address: https://berth.example.com/webhook"]
+    {
+        assert!(text.contains(words), "no `{words}` in\n{text}");
+    }
+}

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use berth_cli::process::shell::{Clock, Environment, Shell, Streams};
 
-use super::{Ran, berth, results};
+use super::{Ran, berth, record, results};
 
 /// The commands that are functions of files, repositories and arguments alone.
 const COMMANDS: [&str; 28] = [
@@ -83,6 +83,7 @@ fn run_here(arguments: &[&str], variables: &[(&str, &str)], clock: Clock) -> Ran
     let thread = std::thread::Builder::new().stack_size(STACK);
     let running = thread.spawn(move || berth_cli::commands::run(&shell)).expect("a thread");
     let code = running.join().expect("panics are caught");
+    record::ran_here(arguments, i32::from(code));
     results::checked(Ran { code: i32::from(code), out: out.text(), err: err.text() })
 }
 

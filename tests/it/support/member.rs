@@ -96,7 +96,8 @@ impl Member {
 
     /// `berth sync --once`, with patience for whatever takes a moment.
     pub fn sync(&self, more: &[&str]) -> Ran {
-        self.sync_at(self.plane.kubeconfig().to_str().expect("a text path"), more)
+        let context = ["--context", ControlPlane::CONTEXT];
+        self.sync_at(self.plane.kubeconfig().to_str().expect("a text path"), &[&context, more].concat())
     }
 
     pub fn sync_at(&self, kubeconfig: &str, more: &[&str]) -> Ran {

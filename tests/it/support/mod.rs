@@ -42,6 +42,7 @@ pub mod ports;
 pub mod programs;
 pub mod random;
 pub mod real_fleet;
+pub mod record;
 #[cfg(unix)]
 pub mod registry;
 #[cfg(unix)]
@@ -96,7 +97,7 @@ pub const FASTER: u32 = 4;
 /// The berth binary under test. `BERTH_TEST_BINARY` names another build: a regression test must fail on the
 /// build before its fix.
 pub fn berth() -> Command {
-    let binary = std::env::var("BERTH_TEST_BINARY");
+    let binary = std::env::var("BERTH_TEST_BINARY").ok().or_else(record::recording);
     let mut command = hermetic(binary.as_deref().unwrap_or(env!("CARGO_BIN_EXE_berth")));
     command.env("BERTH_TEST_TIME_SCALE", (1.0 / f64::from(FASTER)).to_string());
     command
@@ -125,8 +126,10 @@ pub struct Ran {
 impl Ran {
     pub fn of(command: &mut Command) -> Ran {
         let Output { status, stdout, stderr } = command.output().expect("the program starts");
+        let code = status.code().unwrap_or(-1);
+        record::ended(command.get_program(), command.get_args(), code);
         results::checked(Ran {
-            code: status.code().unwrap_or(-1),
+            code,
             out: String::from_utf8(stdout).expect("stdout is text"),
             err: String::from_utf8(stderr).expect("stderr is text"),
         })

@@ -34,6 +34,11 @@ impl MemberKey {
         format!("{clusters} namespaces=\"berth-status\" {}\n", self.key.public.line())
     }
 
+    /// Its public key, as a server of Git lets it in.
+    pub fn public(&self) -> String {
+        self.key.public.line()
+    }
+
     pub fn sign(&self, status: &str) -> String {
         sshsig::sign_status(&Signer::read(&self.key.private).expect("a signer"), status.as_bytes())
             .expect("a signature")

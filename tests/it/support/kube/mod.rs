@@ -135,6 +135,9 @@ impl ControlPlane {
         copy_all(copy.path(), self.data.path());
     }
 
+    /// The only context of the kubeconfig.
+    pub const CONTEXT: &str = "test";
+
     /// The path of a kubeconfig of somebody who may do everything.
     pub fn kubeconfig(&self) -> &Path {
         &self.kubeconfig

@@ -205,13 +205,14 @@ impl Server for Https {
         if self.trusted {
             access.extend(["--ca-file".to_owned(), self.root.join("cert.pem").display().to_string()]);
         }
+        if self.password == PASSWORD {
+            access.extend(["--token-file".to_owned(), self.root.join("token").display().to_string()]);
+        }
         access
     }
 
     fn set_secrets(&self, command: &mut Command) {
-        if self.password == PASSWORD {
-            command.env("BERTH_TOKEN_FILE", self.root.join("token"));
-        } else {
+        if self.password != PASSWORD {
             command.env("BERTH_TOKEN", &self.password);
         }
     }
