@@ -3,7 +3,7 @@
 use std::num::NonZero;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 /// The number of processors for this process. Cached, because asking reads several files.
 static PROCESSORS: LazyLock<usize> =
@@ -21,6 +21,30 @@ pub fn map<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<
 /// Computes results like [`map`], for items that may each take long.
 pub fn map_large<T: Sync, R: Send>(items: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
     in_batches(1, items, make)
+}
+
+/// Reads one part after the other on this thread, and makes a result of each while the next one is read. `take` gets the
+/// results in the order of the parts. Ends at the first part that cannot be read.
+pub fn map_read<P, T: Send, R: Send, E>(
+    parts: impl IntoIterator<Item = P>,
+    mut read: impl FnMut(P) -> Result<T, E>,
+    make: impl Fn(T) -> R + Sync,
+    mut take: impl FnMut(R),
+) -> Result<(), E> {
+    let make = &make;
+    thread::scope(|scope| {
+        let mut running: Option<ScopedJoinHandle<'_, R>> = None;
+        let mut finish = |running: Option<ScopedJoinHandle<'_, R>>| {
+            let made = running.map(|running| running.join());
+            made.map(|made| take(made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))));
+        };
+        for part in parts {
+            let read = read(part)?;
+            finish(running.replace(scope.spawn(move || make(read))));
+        }
+        finish(running);
+        Ok(())
+    })
 }
 
 fn in_batches<T: Sync, R: Send>(batch: usize, items: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
@@ -58,6 +82,17 @@ mod tests {
             let doubled: Vec<usize> = (0..count).map(|n| n * 2).collect();
             assert_eq!(super::map(&items, |item| item * 2), doubled);
             assert_eq!(super::map_large(&items, |item| item * 2), doubled);
+        }
+    }
+
+    #[test]
+    fn results_of_read_parts_are_in_their_order_until_one_cannot_be_read() {
+        for count in [0, 1, 5] {
+            let read = |part: usize| if part == 4 { Err("the fourth") } else { Ok(part) };
+            let mut made = Vec::new();
+            let ended = super::map_read(0..count, read, |part| part * 2, |part| made.push(part));
+            assert_eq!(ended, if count > 4 { Err("the fourth") } else { Ok(()) });
+            assert!(made.iter().copied().eq((0..count.min(3)).map(|part| part * 2)), "{made:?}");
         }
     }
 

@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use berth_base::model::placement::{Filter, Rule, Selection};
+use berth_base::model::shared::ByAllocation;
 use berth_base::model::{Cluster, ClusterStatus, Decision, Fleet, Key, Placement, Policy, Source};
 use berth_base::text::some_of;
 use berth_engine::decide::{self, ClusterTrace, Stage, Trace, TraceStep};
@@ -29,7 +30,7 @@ const MOST_SCORED: usize = 300;
 const MOST_NAMED: usize = 5;
 
 /// Why one placement picks its clusters.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Explanation {
     pub rule: String,
     pub funnel: Vec<FunnelStep>,
@@ -69,8 +70,9 @@ pub(crate) fn explain(inputs: &SiteInputs<'_>, columns: &Columns<'_>, rows: &[Ro
             && classes.are_uniform(row.decision, columns)
     };
     let (alike, single): (Vec<&Row<'_>>, Vec<&Row<'_>>) = rows.iter().partition(by_class);
+    let (alike, model_of) = models(fleet, &alike);
     let found: Mutex<BTreeMap<Key, Explanation>> = Mutex::default();
-    let reduced = classes.reduced(fleet);
+    let reduced = classes.reduced(fleet, &alike);
     let statuses = pipeline::with_first_seen(inputs.state, &inputs.state.facts);
     let decisions = &inputs.state.decisions;
     for (rows, fleet, classes) in [(alike, &reduced, Some(&classes)), (single, fleet, None)] {
@@ -86,12 +88,34 @@ pub(crate) fn explain(inputs: &SiteInputs<'_>, columns: &Columns<'_>, rows: &[Ro
         let keys = rows.iter().map(|row| &row.decision.key);
         decide::explain_each((fleet, decisions, &statuses), inputs.shown.moment, keys, &add);
     }
-    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
     let of_row = |row: &Row<'_>| {
-        let traced = found.remove(&row.decision.key);
+        let key = &row.decision.key;
+        let traced = found.get(*model_of.get(key).unwrap_or(&key)).cloned();
         traced.unwrap_or_else(|| Explanation::of_record(row.decision, columns))
     };
     rows.iter().map(of_row).collect()
+}
+
+/// Finds the placements with one policy and one list of picks, which have one explanation. Returns the first row of each,
+/// and its placement for the others.
+fn models<'r, 's>(fleet: &Fleet, rows: &[&'r Row<'s>]) -> (Vec<&'r Row<'s>>, BTreeMap<&'s Key, &'s Key>) {
+    let mut known: BTreeMap<_, &Row<'_>> = BTreeMap::new();
+    let (mut first, mut model_of) = (Vec::new(), BTreeMap::new());
+    let policy = |row: &Row<'_>| fleet.placements.get(&row.decision.key).and_then(|one| one.own_policy());
+    for row in rows {
+        let text = policy(row).map(|policy| policy.text.bytes());
+        let filters =
+            policy(row).into_iter().flat_map(|policy| policy.candidates.iter().chain(&policy.filters));
+        let required_by: Vec<Option<&Key>> = filters.map(|filter| filter.by.as_ref()).collect();
+        let model = *known.entry((ByAllocation(&row.decision.picks), text, required_by)).or_insert(row);
+        if model.decision.key != row.decision.key && policy(model) == policy(row) {
+            model_of.insert(&row.decision.key, &model.decision.key);
+        } else {
+            first.push(*row);
+        }
+    }
+    (first, model_of)
 }
 
 /// Reports whether a policy's verdict on a cluster depends on nothing but the cluster's class.
@@ -130,11 +154,14 @@ impl<'s> Classes<'s> {
         Classes { representatives, of, sizes, of_column, stretches }
     }
 
-    /// Returns the fleet with one cluster of each class.
-    fn reduced(&self, fleet: &Fleet) -> Fleet {
+    /// Returns the fleet with one cluster of each class, and the placements of these rows.
+    fn reduced(&self, fleet: &Fleet, rows: &[&Row<'_>]) -> Fleet {
         let mut reduced = fleet.clone();
         let kept = |name: &&str| Some(((*name).to_owned(), fleet.clusters.get(*name)?.clone()));
         reduced.clusters = self.representatives.iter().filter_map(kept).collect();
+        let keys = rows.iter().map(|row| &row.decision.key);
+        let placement = |key: &Key| Some((key.clone(), fleet.placements.get(key)?.clone()));
+        reduced.placements = keys.filter_map(placement).collect();
         reduced
     }
 

@@ -214,16 +214,20 @@ impl<'r> Reader<'r> {
             }
             Ok(true)
         })?;
-        for part in files.chunks(AT_ONCE) {
-            let texts = part.iter().map(|(_, id)| self.repo.blob(*id)).collect::<Result<Vec<_>, _>>()?;
-            let decisions = parallel::map(&texts, |text| decision::read_decision(text).ok());
-            for ((below, _), decision) in part.iter().zip(decisions) {
+        let repo = self.repo;
+        let read = |part: &[(String, ContentId)]| {
+            part.iter().map(|(_, id)| repo.blob(*id)).collect::<Result<Vec<Vec<u8>>, _>>()
+        };
+        let parse = |texts: Vec<Vec<u8>>| parallel::map(&texts, |text| decision::read_decision(text).ok());
+        let mut paths = files.iter().map(|(below, _)| below);
+        parallel::map_read(files.chunks(AT_ONCE), read, parse, |decisions| {
+            for (decision, below) in decisions.into_iter().zip(&mut paths) {
                 match decision.filter(|decision| path::of_key(&decision.key) == *below) {
                     Some(decision) => self.decision(decision),
                     None => self.foreign(&format!("{}/{below}", layout::DECISIONS)),
                 }
             }
-        }
+        })?;
         let expected: BTreeSet<String> =
             self.read.state.decisions.values().flat_map(placement_decision::paths).collect();
         for below in beside.iter().filter(|below| !expected.contains(*below)) {
