@@ -522,3 +522,33 @@ fn the_same_held_and_approved_history_gives_the_same_commits() {
         .collect();
     assert_eq!(ids[0], ids[1]);
 }
+
+#[test]
+fn a_branch_that_only_head_names_is_not_published_by_accident() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let published = repo.id(RENDERED);
+    repo.git(&["switch", "-qc", "feature"]);
+    repo.write("apps/web.yaml", config_map("web", "unmerged", "{clusterSelector: {}}"));
+    repo.commit("unmerged");
+    let refused = repo.publish().expect(2);
+    assert!(
+        refused.err.contains("HEAD is on `feature`, and the source processed last is `main`"),
+        "{}",
+        refused.err
+    );
+    assert!(
+        refused.err.contains("git switch main") && refused.err.contains("--source feature"),
+        "{}",
+        refused.err
+    );
+    assert_eq!(repo.id(RENDERED), published);
+    // A plan on the branch is what the merge would publish.
+    assert!(run(&["plan", "--repo", repo.arg()]).expect(0).out.contains("unmerged"));
+    repo.git(&["switch", "-q", "main"]);
+    repo.publish().expect(0);
+    assert_eq!(repo.id(RENDERED), published);
+    // Somebody who names the branch means it.
+    run(&["run", "--once", "--repo", repo.arg(), "--source", "feature"]).expect(0);
+    assert_ne!(repo.id(RENDERED), published);
+}

@@ -65,7 +65,9 @@ fn of_next_commit(error: &NextCommitError) -> Exit {
 fn of_pass(error: &PassError) -> Exit {
     match error {
         PassError::NextCommit(error) => of_next_commit(error),
-        PassError::SourceIsRendered(_) | PassError::NoSuchSource { .. } => Exit::Usage,
+        PassError::SourceIsRendered(_) | PassError::NoSuchSource { .. } | PassError::OtherBranch { .. } => {
+            Exit::Usage
+        }
         PassError::RenderedRewound { .. } | PassError::Untrusted(_) => Exit::Held,
         PassError::Proof(_) => Exit::Unreachable,
         PassError::Remote(error) => of_transport(error),

@@ -9,7 +9,7 @@ use super::error::PassError;
 use super::pass::Attempt;
 use super::settings::Settings;
 use crate::publish::own_files::{IN_FORCE, remembered};
-use crate::publish::{self, CurrentState};
+use crate::publish::{self, CurrentState, Processed};
 use crate::verify::trust::{self, Question, Trust, Untrusted};
 use berth_base::diag::did_you_mean;
 use berth_base::model::Timestamp;
@@ -38,6 +38,24 @@ pub(super) fn find_source(repo: &Repo, settings: &Settings) -> Result<(String, C
             Err(PassError::NoSource(name))
         }
         None => Err(no_such(repo, settings, &name)?),
+    }
+}
+
+/// Refuses a source that only a work tree's HEAD names if it is another branch than the last one: somebody who works on a
+/// branch would publish it before it is merged.
+pub(super) fn refuse_other_branch(
+    settings: &Settings,
+    name: &str,
+    processed: Option<&Processed>,
+) -> Result<(), PassError> {
+    let is_named = !matches!(settings.source.as_deref(), None | Some("HEAD"));
+    let branch = |name: &str| name.strip_prefix(BRANCHES).map(str::to_owned);
+    let last = processed.and_then(|processed| branch(processed.branch.as_deref()?));
+    match branch(name).zip(last) {
+        Some((name, last)) if name != last && !is_named && !settings.allow_rewind => {
+            Err(PassError::OtherBranch { name, last })
+        }
+        _ => Ok(()),
     }
 }
 

@@ -16,6 +16,9 @@ pub enum PassError {
     NoSource(String),
     #[error("there is no source branch `{name}`")]
     NoSuchSource { name: String, hint: String },
+    /// Nobody named the source, and HEAD names another branch than at the last pass.
+    #[error("HEAD is on `{name}`, and the source processed last is `{last}`")]
+    OtherBranch { name: String, last: String },
     #[error("`{0}` is the rendered branch, which cannot be the source")]
     SourceIsRendered(String),
     #[error("the remote's `{name}` is at {now}, which does not come after {last}, its last known commit")]
@@ -50,6 +53,9 @@ impl PassError {
                 Some("commit the fleet's files first, or name a branch with --source".into())
             }
             PassError::NoSuchSource { hint, .. } => Some(hint.clone()),
+            PassError::OtherBranch { name, last } => Some(format!(
+                "go back with `git switch {last}`, or publish the other branch with `--source {name}`"
+            )),
             PassError::SourceIsRendered(_) => Some("name the branch people edit with --source".into()),
             PassError::RenderedRewound { name, last, .. } => Some(format!(
                 "push {last} back (git push --force REMOTE {last}:{name}), or accept the older commit for \

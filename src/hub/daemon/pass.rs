@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::branches::{find_source, refuse_untrusted};
+use super::branches::{find_source, refuse_other_branch, refuse_untrusted};
 use super::cache::Cache;
 use super::error::PassError;
 use super::idle_pass::{OwnRefs, RefSnapshot};
@@ -191,6 +191,9 @@ impl Attempt<'_> {
         let statuses = list_statuses(repo, refs)?;
         let believed = trust::believes(repo, refs, &refs.processed, &settings.anchors)?;
         let processed = publish::read_processed(repo, refs)?.filter(|_| believed);
+        if current.is_some() && !repo.is_bare() {
+            refuse_other_branch(settings, &source.0, processed.as_ref())?;
+        }
         settings.progress.begin("proving the current state");
         let trust = current.as_ref().map(|current| refuse_untrusted(*self, current, source.1, cache));
         Ok(Start { trust: trust.transpose()?, current, source, statuses, processed })

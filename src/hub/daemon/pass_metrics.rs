@@ -287,7 +287,10 @@ fn reason(error: &PassError) -> &'static str {
         _ if error.is_race() => "race",
         _ if error.is_unsigned() => "signer",
         PassError::Remote(_) => "remote",
-        PassError::NoSource(_) | PassError::NoSuchSource { .. } | PassError::SourceIsRendered(_) => "source",
+        PassError::NoSource(_)
+        | PassError::NoSuchSource { .. }
+        | PassError::OtherBranch { .. }
+        | PassError::SourceIsRendered(_) => "source",
         PassError::RenderedRewound { .. } | PassError::Untrusted(_) | PassError::Proof(_) => "refused",
         PassError::NextCommit(error) if error.is_refusal() => "refused",
         PassError::NextCommit(NextCommitError::Git(_)) => "git",

@@ -54,7 +54,7 @@ pub(crate) struct RunArgs {
     /// Fleet repository; default: the current folder. With a remote, the folder for its working copy
     #[arg(long, value_name = "PATH", env = "BERTH_REPO")]
     repo: Option<PathBuf>,
-    /// Branch that people edit; default: the one that HEAD names
+    /// Branch that people edit; default: the one that HEAD names. A work tree on another branch than at the last pass is refused
     #[arg(long, value_name = "REF", env = "BERTH_SOURCE")]
     source: Option<String>,
     /// Make one pass and end
