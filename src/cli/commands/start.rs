@@ -167,6 +167,8 @@ impl<'u> Demo<'u> {
             write(&fleet.join(path), text)?;
         }
         let repo = Repo::init(&fleet)?;
+        // The commands at the end make commits, perhaps on a machine where Git knows nobody.
+        repo.set_author("Your Name", "you@example.com")?;
         // The edits of the demo follow in minutes, and none is dated later than now.
         let now = Timestamp::from_second(ui.now().as_second() - 180).unwrap_or_default();
         repo.commit_all("Start the fleet\n", &person(), now.as_second())?;
@@ -286,15 +288,19 @@ impl<'u> Demo<'u> {
         let program =
             std::env::current_exe().map_or_else(|_| "berth".to_owned(), |path| path.display().to_string());
         self.ui.out(&format!(
-            "   git -C {fleet} log --stat berth/rendered     every generated commit\n   \
-             {program} explain web --repo {fleet}     why each cluster, and why not\n   \
-             {program} ui --repo {fleet}     the fleet as a page\n   \
-             ls -R {members}     what the members have\n   \
-             git -C {fleet} revert --no-edit HEAD     rejects it: nothing changes\n   \
-             git -C {fleet} commit --allow-empty -m 'web may go' -m '{approval}'     approves it, then:\n   \
+            "   git -C {fleet} log --stat berth/rendered   # every generated commit\n   \
+             {program} explain web --cluster turin --repo {fleet}   # why not there, and what would change that\n   \
+             {program} ui --repo {fleet}   # the fleet as a page, until Ctrl-C\n   \
+             ls -R {members}   # what the members have\n\n   \
+             Reject the accident:\n   \
+             git -C {fleet} revert --no-edit HEAD\n   \
+             {program} run --once --repo {fleet}   # nothing was removed, and nothing changes\n\n   \
+             Or approve it, and web leaves its clusters:\n   \
+             git -C {fleet} commit --allow-empty -m 'web may go' -m '{approval}'\n   \
              {program} plan --diff --repo {fleet}\n   \
              {program} run --once --repo {fleet}\n   \
-             {program} sync --once --repo {fleet} --cluster graz --target dir:{members}/graz",
+             for member in graz lisbon turin; do {program} sync --once --repo {fleet} --cluster $member \
+             --target dir:{members}/$member; done",
             members = members.display()
         ));
         Ok(())

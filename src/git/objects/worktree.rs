@@ -18,6 +18,15 @@ impl Repo {
         Repo::open(path)
     }
 
+    /// Sets the author of the repository's commits, in its own settings.
+    pub fn set_author(&self, name: &str, email: &str) -> Result<(), GitError> {
+        let doing = "setting the author of commits";
+        let config = self.inner.config().map_err(GitError::failed(doing))?;
+        let mut own = config.open_level(git2::ConfigLevel::Local).map_err(GitError::failed(doing))?;
+        own.set_str("user.name", name).map_err(GitError::failed(doing))?;
+        own.set_str("user.email", email).map_err(GitError::failed(doing))
+    }
+
     /// Commits every file of the work tree to the branch that HEAD names.
     pub fn commit_all(&self, message: &str, identity: &Identity, seconds: i64) -> Result<CommitId, GitError> {
         let doing = "committing the work tree";
