@@ -35,8 +35,9 @@ pub fn map_read<P, T: Send, R: Send, E>(
     thread::scope(|scope| {
         let mut running: Option<ScopedJoinHandle<'_, R>> = None;
         let mut finish = |running: Option<ScopedJoinHandle<'_, R>>| {
-            let made = running.map(|running| running.join());
-            made.map(|made| take(made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))));
+            if let Some(running) = running {
+                take(running.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
         };
         for part in parts {
             let read = read(part)?;
