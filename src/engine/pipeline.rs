@@ -179,6 +179,12 @@ pub fn build_loaded(
         render::render_after(last, &loaded.fleet, &mut decisions, previous(inputs.current), contents)?;
     diagnostics.extend(rendered.diagnostics);
     let mut kept = BTreeMap::new();
+    // The objects of a source must stay when it cannot be rendered, so the state has the rendered files.
+    for path in &inputs.tree.rendered.files {
+        if let Some(file) = inputs.tree.files.get(path) {
+            kept.insert(path.to_string(), contents.put(&file.bytes)?);
+        }
+    }
     for (path, bytes) in loaded.kept {
         kept.insert(path, contents.put(&bytes)?);
     }

@@ -6,6 +6,7 @@
 
 pub mod budget;
 pub mod dir;
+pub mod rendered;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use crate::model::map::{EntryMap, MapEntry};
 
 pub use budget::TreeSize;
 pub use dir::{SourceError, read_dir};
+pub use rendered::Rendered;
 
 /// The files of a fleet repository, by path.
 #[derive(Clone, Debug, Default)]
@@ -23,6 +25,8 @@ pub struct SourceTree {
     /// Entries that were found but not read: symbolic links, submodules, oversized files.
     pub found: Diagnostics,
     pub rules_from: RulesFrom,
+    /// The files that charts and bases render, which are among the files.
+    pub rendered: Arc<Rendered>,
 }
 
 /// The origin of a tree's access rules and policy tests.
@@ -45,7 +49,10 @@ impl SourceTree {
             (RulesFrom::Earlier(rules), RulesFrom::Earlier(others)) => rules.is_same(others),
             _ => false,
         };
-        rules_are_same && self.files.is_same(&other.files) && self.found == other.found
+        rules_are_same
+            && self.files.is_same(&other.files)
+            && self.found == other.found
+            && self.rendered == other.rendered
     }
 }
 

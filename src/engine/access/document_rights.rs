@@ -240,10 +240,11 @@ fn set(rules: &Rules, document: &Document, found: &mut Vec<Lack>) {
     }
 }
 
-/// Reports whether a document concerns the repository itself: settings, an access rule or a role.
+/// Reports whether a document concerns the repository itself: settings, an access rule, a role, or a source, whose
+/// rendered objects are judged in its place.
 fn is_of_the_repository(document: &Document) -> bool {
     let (group, kind, file) = (&*document.key.group, &*document.key.kind, &*document.at.file);
-    let own = group == OWN_GROUP && ["FleetConfig", KIND].contains(&kind);
+    let own = group == OWN_GROUP && ["FleetConfig", "HelmSource", "KustomizeSource", KIND].contains(&kind);
     own || (file.starts_with(FOLDER) && roles::is_role(document))
 }
 

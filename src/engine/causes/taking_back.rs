@@ -19,7 +19,8 @@ impl Edits {
         let concerned: BTreeSet<&Arc<str>> =
             taken_back.iter().filter_map(|number| self.concerned.get(*number)).flatten().collect();
         let (files, rules_from) = (after.files.clone(), after.rules_from.clone());
-        let mut tree = SourceTree { files, rules_from, ..SourceTree::default() };
+        let rendered = after.rendered.clone();
+        let mut tree = SourceTree { files, rules_from, rendered, ..SourceTree::default() };
         let stays = |one: &&Diagnostic| one.at.as_ref().is_none_or(|at| !concerned.contains(&at.file));
         tree.found.extend(after.found.iter().filter(stays).cloned());
         let by_file = self.by_file();

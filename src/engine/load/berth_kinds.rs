@@ -1,10 +1,10 @@
 //! berth's own kinds, read like a dialect's: `ClusterStatus`, `FleetConfig`, `Approval`, `AccessRule`,
-//! `PolicyTest` and `RolloutPolicy`, and the roles that accompany access rules.
+//! `PolicyTest`, `RolloutPolicy`, `HelmSource` and `KustomizeSource`, and the roles that accompany access rules.
 //!
 //! An `Approval` is a person's approval of one removal, in a folder that access rules can protect.
 
 use super::config::{self, CONFIG_KIND, CONFIG_PATH};
-use super::rollout_policies;
+use super::{render_sources, rollout_policies};
 use crate::access::{self, OWN_GROUP};
 use crate::dialects::{Claim, Dialect, Document, Input, Lowered, ReadKind};
 use crate::policy_tests;
@@ -25,6 +25,8 @@ const KINDS: &[&str] = &[
     access::KIND,
     policy_tests::KIND,
     rollout_policy::KIND,
+    render_sources::HELM_KIND,
+    render_sources::KUSTOMIZE_KIND,
     "OverrideList",
     "Template",
 ];
@@ -38,6 +40,8 @@ fn reads() -> Vec<ReadKind> {
         kind(APPROVAL_KIND),
         kind(policy_tests::KIND),
         kind(rollout_policy::KIND),
+        kind(render_sources::HELM_KIND),
+        kind(render_sources::KUSTOMIZE_KIND),
         kind(status::KIND),
     ]
 }
@@ -52,6 +56,7 @@ fn claim(documents: &[Document]) -> Vec<Claim> {
         CONFIG_KIND | APPROVAL_KIND | access::KIND | policy_tests::KIND | rollout_policy::KIND => {
             Claim::Policy
         }
+        render_sources::HELM_KIND | render_sources::KUSTOMIZE_KIND => Claim::Policy,
         _ => Claim::Unknown,
     };
     documents.iter().map(claim_one).collect()
@@ -64,7 +69,8 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
         let is_rule = *document.key.kind == *access::KIND;
         let is_test = *document.key.kind == *policy_tests::KIND;
         let is_rollout = *document.key.kind == *rollout_policy::KIND;
-        let is_own = is_config || is_approval || is_rule || is_test || is_rollout;
+        let is_source = render_sources::is_source(&document.key.group, &document.key.kind);
+        let is_own = is_config || is_approval || is_rule || is_test || is_rollout || is_source;
         let is_strict = is_own || access::is_role(document);
         let unknown_fields = if is_strict { Severity::Error } else { input.unknown_fields };
         let scope = input.scope(document, unknown_fields);
@@ -99,6 +105,9 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
                 scope.report(Diagnostic::error(document.at.clone(), message));
             }
             out.approvals.extend(read_approval(&scope, &document.open()).filter(|_| !scope.has_errors()));
+        } else if is_source {
+            // The caller rendered it, and added the rendered files to the tree.
+            render_sources::read(&scope, &document.open(), &document.key.kind);
         } else if is_rollout {
             let policy = rollout_policies::read(&scope, &document.open(), &document.key);
             out.rollout_policies.extend(policy.filter(|_| !scope.has_errors()));

@@ -14,6 +14,7 @@ use crate::dialects::{Dialect, Dialects};
 use crate::{access, policy_tests};
 use berth_base::diag::Severity;
 use berth_base::source::SourceTree;
+use berth_base::source::rendered::document_file;
 use berth_base::yaml::{Fields, Node, Scope};
 
 /// The path of the settings.
@@ -48,6 +49,10 @@ impl FleetConfig {
     /// Reports whether a file is excluded, by the settings or as a part of a package. The settings, access rules and policy tests never are; the
     /// examples of policy tests always are.
     pub fn excludes(&self, path: &str) -> bool {
+        // Patterns for the files of charts must not match what a chart renders.
+        if let Some(file) = document_file(path) {
+            return self.excludes(file);
+        }
         if path.starts_with(policy_tests::FOLDER) {
             return policy_tests::is_of_an_example(path);
         }

@@ -88,7 +88,12 @@ fn changed_files<'t>(
     config: &FleetConfig,
 ) -> Option<Vec<ChangedFile<'t>>> {
     let has_no_rules = |tree: &SourceTree| matches!(tree.rules_from, RulesFrom::Nowhere);
-    if !has_no_rules(last) || !has_no_rules(tree) || last.found != tree.found {
+    if !has_no_rules(last)
+        || !has_no_rules(tree)
+        || last.found != tree.found
+        || last.rendered.failed != tree.rendered.failed
+        || last.rendered.diagnostics != tree.rendered.diagnostics
+    {
         return None;
     }
     let mut changed = Vec::new();

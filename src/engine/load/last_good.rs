@@ -190,6 +190,7 @@ impl ReadTree {
     /// Reports whether every file of the tree is valid, so that no last good form is needed.
     pub fn is_whole(&self, tree: &SourceTree) -> bool {
         !tree.found.iter().any(|found| found.at.is_some() && found.severity != Severity::Note)
+            && tree.rendered.failed.is_empty()
             && self.assembled.faulty.is_empty()
             && !self.objects.has_refused()
             && !self.objects.has_unreadable()

@@ -15,6 +15,7 @@ mod last_good;
 mod merge_clusters;
 mod misspelt_groups;
 pub mod packages;
+mod render_sources;
 mod rollout_policies;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,9 @@ pub use earlier_rules::FleetTests;
 pub use file_cache::FileCache;
 use file_cache::LastLoad;
 pub use last_good::{History, Survey, Text, append, survey, survey_with_cache};
+pub use render_sources::{
+    FoundSources, HELM_KIND, HelmOptions, KUSTOMIZE_KIND, RenderSource, SourceKind, find_sources, is_source,
+};
 
 use assemble::{Assembled, assemble};
 pub use config::CONFIG_PATH;
@@ -183,7 +187,10 @@ fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut F
     let mut loaded = Loaded { config, tests, ..Loaded::default() };
     let mut objects = tree_objects(&files, &judged, winners.as_ref(), &mut loaded);
     objects.staying = earlier_rules::staying(tree, &judged, cache);
-    loaded.diagnostics.extend(loaded.config.packages.note());
+    loaded
+        .diagnostics
+        .extend(loaded.config.packages.note(&render_sources::named_folders(&objects.documents)));
+    loaded.diagnostics.extend(tree.rendered.diagnostics.iter().cloned());
     loaded.diagnostics.extend(judged.found);
     loaded.diagnostics.extend(earlier_rules::note(tree, &world));
     let outside = objects.documents.iter().filter(|document| !document.at.file.starts_with(access::FOLDER));

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 use super::file_cache::FileCache;
 use crate::dialects::{Claim, Dialects, Document};
 use berth_base::diag::Diagnostic;
+use berth_base::source::rendered::is_rendered;
 use berth_base::source::{SourceFile, SourceTree};
 use berth_base::text::counted;
 
@@ -34,7 +35,7 @@ impl Packages {
         cache: &mut FileCache,
     ) -> Packages {
         let mut packages = Packages::default();
-        for path in tree.files.keys() {
+        for path in tree.files.keys().filter(|path| !is_rendered(path)) {
             let Some((folder, name)) = split(path).filter(|_| is_read(path)) else { continue };
             if name == CHART {
                 packages.charts.insert(folder.to_owned());
@@ -59,18 +60,19 @@ impl Packages {
 
     /// Reports whether a change of this file may change which folders are packages.
     pub(super) fn depend_on(&self, path: &str) -> bool {
-        is_marker(path) || is_below(&self.kustomized, path)
+        !is_rendered(path) && is_marker(path) || is_below(&self.kustomized, path)
     }
 
-    /// Counts the packages, if there are any.
-    pub(super) fn note(&self) -> Option<Diagnostic> {
+    /// Counts the packages that no source names, if there are any. `named` are the folders of sources.
+    pub(super) fn note(&self, named: &BTreeSet<String>) -> Option<Diagnostic> {
         let outer = |folders: &BTreeSet<String>| {
-            folders.iter().filter(|folder| !self.has(folder.trim_end_matches('/'))).count()
+            let unnamed = folders.iter().filter(|folder| !named.contains(*folder));
+            unnamed.filter(|folder| !self.has(folder.trim_end_matches('/'))).count()
         };
         let counts = [(outer(&self.charts), "Helm chart"), (outer(&self.bases), "Kustomize base")];
         let counts = counts.into_iter().filter(|(count, _)| *count > 0);
         let words: Vec<String> = counts.map(|(count, noun)| counted(count, noun)).collect();
-        let message = format!("skipped {}, which other programs render", words.join(" and "));
+        let message = format!("skipped {}, which no source names", words.join(" and "));
         (!words.is_empty()).then(|| Diagnostic::note(message))
     }
 }
@@ -97,7 +99,7 @@ fn is_below(folders: &BTreeSet<String>, path: &str) -> bool {
 }
 
 fn below<'t>(tree: &'t SourceTree, folder: &'t str) -> impl Iterator<Item = &'t SourceFile> {
-    tree.files.values().filter(move |file| file.path.starts_with(folder))
+    tree.files.values().filter(move |file| file.path.starts_with(folder) && !is_rendered(&file.path))
 }
 
 /// Reports whether files describe anything of the fleet, or may do so because they cannot be read.

@@ -19,7 +19,8 @@ use crate::access::DocumentVerdicts;
 use crate::dialects::{Claim, Document};
 use berth_base::diag::{Diagnostic, Severity};
 use berth_base::model::{Key, Shared};
-use berth_base::source::SourceTree;
+use berth_base::source::rendered::is_rendered;
+use berth_base::source::{SourceTree, wanted};
 
 /// The tree's objects, each key once, with their places.
 #[derive(Debug, Default)]
@@ -217,10 +218,14 @@ pub(super) fn find_broken<'a>(
     for (severity, at) in found.iter().filter_map(|one| Some((one.severity, one.at.as_ref()?))) {
         let path: &'a str = &at.file;
         if !tree.files.contains_key(path)
-            && (severity == Severity::Error || berth_base::source::wanted(path) && had(path))
+            && (severity == Severity::Error || (wanted(path) || is_rendered(path)) && had(path))
         {
             broken.insert(path, BrokenFile { path, text: &[], good: Vec::new(), refused: false });
         }
+    }
+    // A source that cannot be rendered may have any object, like an unreadable file.
+    for path in tree.rendered.failed.iter().filter(|path| !tree.files.contains_key(*path)) {
+        broken.insert(path, BrokenFile { path, text: &[], good: Vec::new(), refused: false });
     }
     broken.into_values().collect()
 }

@@ -138,6 +138,15 @@ proptest! {
         prop_assert!(path.split('/').all(|part| !part.is_empty() && part.len() <= 200 && !part.starts_with('.')));
         prop_assert_eq!(layout::kept_source(&path), Some(source));
     }
+
+    #[test]
+    fn a_rendered_file_is_not_below_its_document(source in "[^/]{1,250}(/[^/]{1,90})?", below in "[a-z~%.]{1,90}") {
+        let rendered = format!("{source}/.helm/{below}");
+        let [document, path] = [&source, &rendered].map(|source| layout::kept_path(source));
+        let folder = format!("{document}/");
+        prop_assert!(!path.starts_with(&folder));
+        prop_assert_eq!(layout::kept_source(&path), Some(rendered));
+    }
 }
 
 #[test]

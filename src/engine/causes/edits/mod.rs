@@ -10,6 +10,7 @@ use super::taking_back::{self, Piece};
 use crate::causes::difference::{Difference, compare};
 use crate::causes::words::{self, Secrecy};
 use crate::causes::{InputChange, InputKind};
+use crate::load::is_source;
 use berth_base::diag::{Diagnostic, Pos, harmless_line};
 use berth_base::model::Key;
 use berth_base::source::{SourceFile, SourceTree};
@@ -99,7 +100,8 @@ impl Edits {
         }
         let [mut old, mut new] = sides;
         let keys: BTreeSet<Key> = old.keys().chain(new.keys()).cloned().collect();
-        for key in keys {
+        // The edits of a source show in the files that it renders.
+        for key in keys.into_iter().filter(|key| !is_source(&key.group, &key.kind)) {
             let [old, new] = [&mut old, &mut new].map(|side| side.remove(&key).unwrap_or_default());
             for (before, after) in matched(old, new) {
                 edits.of_document(&key, before, after);

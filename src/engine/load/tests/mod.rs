@@ -4,6 +4,7 @@ mod hostile;
 mod incremental;
 mod keeping;
 mod packages;
+mod render_sources;
 mod rivals;
 mod rollout_policies;
 mod rules;

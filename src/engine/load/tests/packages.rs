@@ -1,4 +1,4 @@
-//! Charts and bases, which other programs render.
+//! Charts and bases, which no source names.
 
 use super::super::{FileCache, load_with_cache};
 use super::*;
@@ -24,7 +24,7 @@ fn charts_and_bases_are_skipped_with_one_note() {
         ("bases/prod/kustomization.yml", KUSTOMIZATION),
         ("bases/prod/web.yaml", PLAIN),
     ]);
-    let note = "note: skipped 1 Helm chart and 2 Kustomize bases, which other programs render";
+    let note = "note: skipped 1 Helm chart and 2 Kustomize bases, which no source names";
     assert_eq!((said(&loaded), clusters(&loaded)), (vec![note.to_owned()], vec!["a"]));
 }
 
@@ -41,10 +41,7 @@ fn a_folder_with_fleet_objects_is_no_base_and_the_root_is_neither() {
     ]);
     assert_eq!(clusters(&loaded), ["a"]);
     let said = said(&loaded);
-    assert!(
-        said.contains(&"note: skipped 1 Kustomize base, which other programs render".to_owned()),
-        "{said:?}"
-    );
+    assert!(said.contains(&"note: skipped 1 Kustomize base, which no source names".to_owned()), "{said:?}");
     assert!(errors(&loaded).is_empty(), "{said:?}");
     // A file that cannot be read may describe a fleet object.
     let broken = load(&[("fleet/kustomization.yaml", KUSTOMIZATION), ("fleet/a.yaml", "kind: [\n")]);

@@ -1,0 +1,104 @@
+//! Rendered files: the objects of a chart or base, as files of the tree. Each file is one template of a source
+//! document.
+//!
+//! The path of a rendered file is below the file of its source document:
+//! `apps/sources.yaml/.helm/web/templates/deployment.yaml`. No other file has such a path, because a folder whose name
+//! begins with a dot is never read.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::diag::Diagnostics;
+
+/// The programs whose sources are rendered, as folders in the paths of rendered files.
+pub const HELM: &str = ".helm";
+pub const KUSTOMIZE: &str = ".kustomize";
+
+/// The rendered files of a tree.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Rendered {
+    /// The paths of all rendered files.
+    pub files: BTreeSet<Arc<str>>,
+    /// A path for each source that cannot be rendered. Its last published files stay in the tree, but it may now
+    /// contain any object, like an unreadable file.
+    pub failed: BTreeSet<Arc<str>>,
+    /// The faults of sources, of their charts and of their values.
+    pub diagnostics: Diagnostics,
+}
+
+impl Rendered {
+    /// Reports whether a file is up to date: it was not rendered, or its source did not fail.
+    pub fn is_current(&self, path: &str) -> bool {
+        let source = folder_of(path);
+        source.is_none_or(|source| !self.failed.iter().any(|failed| folder_of(failed) == Some(source)))
+    }
+}
+
+/// Reports whether this is the path of a rendered file.
+pub fn is_rendered(path: &str) -> bool {
+    mark_of(path).is_some()
+}
+
+/// Returns the file that contains the source document of a rendered file.
+pub fn document_file(path: &str) -> Option<&str> {
+    mark_of(path).map(|(at, _)| &path[..at])
+}
+
+/// Returns the folder of a source's rendered files, without the slash at its end.
+pub fn folder_of(path: &str) -> Option<&str> {
+    let (at, mark) = mark_of(path)?;
+    let name = at + mark.len() + 2;
+    let end = path[name..].find('/').map_or(path.len(), |end| name + end);
+    Some(&path[..end])
+}
+
+/// Returns the folder of the files that a source document renders.
+pub fn folder(file: &str, program: &str, name: &str) -> String {
+    format!("{file}/{program}/{name}")
+}
+
+/// Returns the path that stands for everything that a failed source may contain.
+pub fn failed_path(folder: &str) -> Arc<str> {
+    format!("{folder}/unknown.yaml").into()
+}
+
+/// Returns the place of the slash before a program's folder, and that folder.
+fn mark_of(path: &str) -> Option<(usize, &'static str)> {
+    // Most paths have no folder whose name begins with a dot.
+    path.match_indices("/.").find_map(|(at, _)| {
+        let rest = &path[at + 1..];
+        let mark =
+            [HELM, KUSTOMIZE].into_iter().find(|mark| rest.strip_prefix(mark).is_some_and(is_below))?;
+        Some((at, mark))
+    })
+}
+
+fn is_below(rest: &str) -> bool {
+    rest.len() > 1 && rest.starts_with('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rendered_file_names_its_source() {
+        let path = "apps/sources.yaml/.helm/web/templates/deployment.yaml";
+        assert!(is_rendered(path));
+        assert_eq!(document_file(path), Some("apps/sources.yaml"));
+        assert_eq!(folder_of(path), Some("apps/sources.yaml/.helm/web"));
+        assert_eq!(folder_of(&failed_path("s.yaml/.kustomize/web")), Some("s.yaml/.kustomize/web"));
+        for path in ["apps/sources.yaml", "apps/.helmet/x.yaml", ".github/x.yaml", "a/.helm", "a/.helm/"] {
+            assert!(!is_rendered(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn only_the_files_of_a_failed_source_are_out_of_date() {
+        let failed = BTreeSet::from([failed_path("s.yaml/.helm/web")]);
+        let rendered = Rendered { failed, ..Rendered::default() };
+        assert!(!rendered.is_current("s.yaml/.helm/web/templates/a.yaml"));
+        assert!(rendered.is_current("s.yaml/.helm/web2/templates/a.yaml"));
+        assert!(rendered.is_current("s.yaml"));
+    }
+}
