@@ -103,8 +103,8 @@ pub enum PathChange {
 }
 
 pub(super) const MODE_FILE: u32 = 0o100_644;
-pub(super) const MODE_EXECUTABLE: u32 = 0o100_755;
-pub(super) const MODE_LINK: u32 = 0o120_000;
+pub const MODE_EXECUTABLE: u32 = 0o100_755;
+pub const MODE_LINK: u32 = 0o120_000;
 pub(super) const MODE_FOLDER: u32 = 0o040_000;
 pub(super) const MODE_SUBMODULE: u32 = 0o160_000;
 

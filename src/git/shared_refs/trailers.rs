@@ -31,6 +31,11 @@ pub const USED_APPROVAL: &str = "Berth-Used-Approval";
 /// The rendered commit whose state this one restores.
 pub const ROLLBACK: &str = "Berth-Rollback";
 
+/// The identity of the program that rendered charts and bases.
+pub const RENDERER: &str = "Berth-Renderer";
+/// A source that this program failed to render, so that its last published objects stayed.
+pub const UNRENDERED: &str = "Berth-Unrendered";
+
 /// Iterates over the `Name: value` lines of a message's last paragraph.
 pub fn paragraph(message: &str) -> impl Iterator<Item = (&str, &str)> {
     let last = message.trim_end().rsplit("\n\n").next().unwrap_or_default();

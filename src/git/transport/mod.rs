@@ -35,7 +35,7 @@ pub use error::TransportError;
 pub use git::GitTransport;
 pub use process::Cancel;
 pub use remote::RemoteUrl;
-pub use sandbox::{Limits, Sandbox};
+pub use sandbox::{Limits, Sandbox, start_closed};
 pub use working_copy::WorkingCopy;
 
 /// Access to one remote repository.

@@ -8,14 +8,14 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use landlock::{
     ABI, Access as _, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible as _, NetPort, Ruleset,
     RulesetAttr as _, RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use seccompiler::{
     BpfProgram, Error, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule,
@@ -81,6 +81,33 @@ const KNOWN: ABI = ABI::V6;
 pub(super) fn restrict_files(bounds: &Bounds) -> io::Result<(bool, bool)> {
     let entered = try_enter(bounds).map_err(|error| io::Error::other(format!("its sandbox: {error}")))?;
     Ok(entered)
+}
+
+/// Restricts this thread, as far as the kernel can, to programs and libraries, and this program.
+pub(super) fn close_files(program: &Path) -> io::Result<()> {
+    let close = || -> Result<RulesetStatus, RulesetError> {
+        let run = AccessFs::ReadFile | AccessFs::ReadDir | AccessFs::Execute;
+        let rules = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(KNOWN))?
+            .handle_access(AccessNet::from_all(KNOWN))?
+            .scope(Scope::from_all(KNOWN))?
+            .create()?
+            .add_rules(below(PROGRAMS, run))?
+            .add_rules(below([program], AccessFs::ReadFile | AccessFs::Execute))?
+            .add_rules(below(["/dev/null"], AccessFs::ReadFile | AccessFs::WriteFile))?;
+        Ok(rules.restrict_self()?.ruleset)
+    };
+    close().map(|_| ()).map_err(|error| io::Error::other(format!("its sandbox: {error}")))
+}
+
+/// Limits the memory of a child, and disables core dumps. A child that has ended needs no limit.
+pub(super) fn limit(child: &Child, memory: u64) {
+    let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else { return };
+    for (resource, most) in [(Resource::Data, memory), (Resource::Core, 0)] {
+        let most = Some(least(resource, most));
+        let _ = prlimit(Some(pid), resource, Rlimit { current: most, maximum: most });
+    }
 }
 
 fn try_enter(bounds: &Bounds) -> Result<(bool, bool), RulesetError> {

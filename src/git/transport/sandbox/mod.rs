@@ -4,6 +4,8 @@
 //! Programs that berth did not write parse a server's answers. Even if an answer takes them over, they can write only
 //! the repositories of the exchange, and connect only to the remote.
 //!
+//! The renderer of charts gets the tightest bounds: it reads programs and libraries, and reaches nothing else.
+//!
 //! Landlock and seccomp restrict a thread and its children. So a separate thread enters the sandbox, starts `git` and
 //! ends; berth itself stays unrestricted. Memory limits apply to a process: a shell sets them and becomes `git`.
 
@@ -13,7 +15,7 @@ mod linux;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
@@ -112,6 +114,20 @@ pub(super) fn start(command: &mut Command, bounds: &Bounds) -> io::Result<Child>
     })
 }
 
+/// Starts a program that needs nothing but its standard streams: no file, no network, no other process. `memory` limits
+/// the bytes that it may allocate. On systems without these bounds, the program starts without them.
+pub fn start_closed(command: &mut Command, program: &Path, memory: u64) -> io::Result<Child> {
+    let child = in_a_thread(|| {
+        close(program)?;
+        command.spawn()
+    })?;
+    #[cfg(target_os = "linux")]
+    linux::limit(&child, memory);
+    #[cfg(not(target_os = "linux"))]
+    let _ = memory;
+    Ok(child)
+}
+
 /// Returns the program without limits, which this system does not support.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn limited(program: &str, _limits: Limits, _time: Duration) -> Command {
@@ -132,6 +148,19 @@ fn enter(bounds: &Bounds) -> io::Result<Offered> {
     let (files, ports) = linux::restrict_files(bounds)?;
     let calls = linux::block_calls(!bounds.ports.is_empty());
     Ok(Offered { files, ports, calls })
+}
+
+/// Takes everything but programs and libraries from this thread and its children.
+#[cfg(target_os = "linux")]
+fn close(program: &Path) -> io::Result<()> {
+    linux::close_files(program)?;
+    linux::block_calls(false);
+    Ok(())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn close(_program: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(not(target_os = "linux"))]
