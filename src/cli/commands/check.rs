@@ -75,7 +75,7 @@ pub(crate) fn cmd_validate(args: &ValidateArgs, ui: &Ui) -> Outcome {
             ui.diagnostics(&built.diagnostics);
             ui.out(&format!(
                 "{}, {}, {}, {}{}",
-                counted(inputs.tree().files.len(), "file"),
+                counted(inputs.tree().files.len() - inputs.tree().rendered.files.len(), "file"),
                 counted(built.fleet.clusters.len(), "cluster"),
                 counted(built.fleet.placements.len(), "placement"),
                 counted(built.fleet.workloads.len(), "workload"),

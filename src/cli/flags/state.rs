@@ -18,7 +18,7 @@ use berth_git::transport::{Transport as _, TransportError, Want};
 use berth_git::{CommitId, GitContents, GitError, Repo};
 use berth_hub::inputs::current_state::{self, GIVEN};
 use berth_hub::inputs::gate::rules_of;
-use berth_hub::inputs::{LocatedState, PassInputs, Search, SourceCommit};
+use berth_hub::inputs::{LocatedState, PassInputs, Rendering, Search, SourceCommit};
 use berth_hub::publish::{CurrentState, PublishError, Trailers, read_current_at};
 
 /// The source branch of a state at an address, where it was fetched.
@@ -281,5 +281,5 @@ pub(crate) fn publication_inputs(
     let rules = rules_of(&published.trailers, source);
     let now = published.trailers.now.unwrap_or_default();
     let source = SourceCommit { repo, commit: source, rules, current: Some(before) };
-    PassInputs::recorded(source, published.state.facts.clone(), now).ok()
+    PassInputs::recorded(source, published.state.facts.clone(), now, &Rendering::Now).ok()
 }

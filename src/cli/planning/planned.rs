@@ -408,9 +408,11 @@ impl Planned {
 
 /// Returns the workloads that keep their last good form, because their files are broken.
 fn staying(step: &NextCommit) -> Vec<Key> {
-    let kept = &step.built.desired.kept;
+    let (kept, rendered) = (&step.built.desired.kept, &step.inputs.tree().rendered);
+    let is_kept =
+        |file: &str| kept.contains_key(file) && !(rendered.files.contains(file) && rendered.is_current(file));
     let workloads = step.built.fleet.workloads.values();
-    let staying = workloads.filter(|workload| kept.contains_key(&*workload.origin.file));
+    let staying = workloads.filter(|workload| is_kept(&workload.origin.file));
     staying.map(|workload| workload.key.clone()).collect()
 }
 

@@ -18,7 +18,7 @@ use berth_engine::decide::{self, Trace};
 use berth_engine::pipeline;
 use berth_git::{CommitId, Repo};
 use berth_hub::inputs::gate::rules_of;
-use berth_hub::inputs::{PassInputs, Search, SourceCommit, current_state};
+use berth_hub::inputs::{PassInputs, Rendering, Search, SourceCommit, current_state};
 use berth_hub::publish::{CurrentState, Trailers};
 
 /// The number of clusters in a line.
@@ -85,7 +85,7 @@ impl Then {
             None => (Map::new(), Timestamp::MIN, None),
         };
         let source = SourceCommit { repo: &repo, commit, rules, current: published.as_ref() };
-        let inputs = PassInputs::recorded(source, facts, now)?;
+        let inputs = PassInputs::recorded(source, facts, now, &Rendering::Now)?;
         let (loaded, decided, _) = inputs.decide();
         Ok(Then {
             commit,

@@ -46,6 +46,7 @@ fn of_reading(error: &InputError) -> Exit {
         | InputError::NoRemote { .. }
         | InputError::Gone(_)
         | InputError::CutOff { .. }
+        | InputError::NotRendered { .. }
         | InputError::Outdated { .. } => Exit::Unreachable,
         InputError::NoSuchState { .. } => Exit::Usage,
         InputError::FutureCommit { .. } => Exit::Held,

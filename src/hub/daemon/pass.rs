@@ -25,6 +25,9 @@ use berth_engine::report::SummaryInputs;
 use berth_git::shared_refs::{list_statuses, read_listed};
 use berth_git::{CommitId, GitError, Repo};
 
+/// The seconds after which a pass tries to render sources again that the renderer failed to render.
+const RENDER_AGAIN: i64 = 300;
+
 /// The result of a pass.
 #[derive(Debug)]
 pub struct PassResult {
@@ -330,11 +333,16 @@ impl Attempt<'_> {
             statuses: step.inputs.reports.statuses.clone(),
         };
         let next_beat = settings.beat(clock).map(|(_, next)| next);
-        let next_change =
-            [step.built.next_change, step.inputs.reports.silences.next, next_beat].into_iter().flatten();
+        let next_change = [step.built.next_change, step.inputs.reports.silences.next, next_beat]
+            .into_iter()
+            .flatten()
+            .min();
         let mut diagnostics = step.diagnostics;
         diagnostics.extend(noted);
+        let is_unrendered = step.inputs.has_unrendered();
+        let retry = Timestamp::from_second(clock.as_second() + RENDER_AGAIN).ok().filter(|_| is_unrendered);
         cache.keep(step.inputs.into_cache(), step.rendered);
+        let next_change = next_change.into_iter().chain(retry).min();
         let Publications { outcome, plan, rollout_steps } = std::mem::take(publications);
         Ok(PassResult {
             source,
@@ -345,8 +353,8 @@ impl Attempt<'_> {
             shown,
             held: step.held,
             diagnostics,
-            next_change: next_change.min(),
-            is_steady: is_unchanged && has_nothing_to_say && !lacks_objects && !is_ahead,
+            next_change,
+            is_steady: is_unchanged && has_nothing_to_say && !lacks_objects && !is_ahead && !is_unrendered,
             seen: RefSnapshot { source: start.source, statuses: start.statuses, own },
         })
     }

@@ -34,6 +34,9 @@ pub enum InputError {
     CutOff { what: String, fetch: String },
     #[error("`{name}` is older in this clone than the fetched `refs/berth/processed`")]
     Outdated { name: String, fetch: String },
+    /// A proof needs a source that was rendered when the commit was made.
+    #[error("{what} cannot be rendered here: {message}")]
+    NotRendered { what: String, message: String, hint: Option<String> },
     #[error("commit {commit} is dated {date}, which is in the future")]
     FutureCommit { commit: CommitId, date: String },
 }
@@ -67,6 +70,7 @@ impl InputError {
             InputError::NoSuchState { .. } => {
                 Some("name a ref, such as `origin/berth/rendered` or `refs/heads/berth/rendered`".to_owned())
             }
+            InputError::NotRendered { hint, .. } => hint.clone(),
             InputError::Gone(error) => error.hint(),
             InputError::CutOff { fetch, .. } | InputError::Outdated { fetch, .. } => {
                 Some(format!("fetch the rest: {fetch}"))

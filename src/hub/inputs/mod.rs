@@ -12,6 +12,7 @@ mod form_search;
 pub mod gate;
 pub(crate) mod moment;
 mod read_source;
+mod rendering;
 mod rules;
 pub(crate) mod silence;
 mod unpublished_contents;
@@ -35,12 +36,14 @@ use berth_git as git;
 use berth_git::{CommitId, Repo, read_source};
 use form_search::GoodForms;
 use read_source::{ReadSource, TreePlace};
+use rendering::{LastFiles, Origin};
 use silence::Silences;
 
 pub use current_state::{LocatedState, Reports, Search};
 pub use error::InputError;
 pub use form_search::PublishedSource;
 pub use read_source::BuildCache;
+pub use rendering::Rendering;
 pub use rules::PolicyReport;
 pub use unpublished_contents::UnpublishedContents;
 
@@ -118,7 +121,8 @@ impl PassInputs {
         let mut tree = source::read_dir(path, &Limits::default())?;
         let label = label_of(path);
         let repo = if path.join(".git").exists() { Some(Repo::open(path)?) } else { None };
-        let Some(repo) = repo else { return Ok(PassInputs::without_state(label, tree, now)) };
+        let origin = Origin::Folder(path.to_owned());
+        let Some(repo) = repo else { return PassInputs::without_state(label, tree, (None, origin), now) };
         let located = LocatedState::find(&repo, search)?;
         let current = located.current.as_ref();
         let head = repo.resolve("HEAD")?;
@@ -128,7 +132,15 @@ impl PassInputs {
         };
         let kept = |ruling| rules::kept_of(&repo, current, ruling);
         tree.rules_from = rules::of(&repo, ruling, kept, &tree, &mut git::SourceCache::default())?;
-        let place = TreePlace { repo: &repo, current, commit: None, older: head };
+        let rendering = Rendering::Now;
+        let place = TreePlace {
+            repo: &repo,
+            current,
+            commit: None,
+            older: head,
+            origin: &origin,
+            rendering: &rendering,
+        };
         let mut cache = BuildCache::default();
         let source = ReadSource::with_history(label, tree, place, &mut cache)?;
         let mut inputs = PassInputs::of(source, place, cache);
@@ -172,7 +184,7 @@ impl PassInputs {
         cache: BuildCache,
     ) -> Result<PassInputs, InputError> {
         moment::check_date(source.repo, source.commit, clock)?;
-        let mut inputs = PassInputs::without_reports(source, cache)?;
+        let mut inputs = PassInputs::without_reports(source, &Rendering::Now, cache)?;
         inputs.reports.odd.extend(moment::ahead_of(clock, inputs.now));
         let dated = Timestamp::from_second(source.repo.commit(source.commit)?.seconds).ok();
         let reported = reports.statuses.values().filter_map(|status| status.reported);
@@ -183,13 +195,14 @@ impl PassInputs {
     }
 
     /// A commit with what was read of the reports back then: `facts` stand for the statuses, and `now` for the
-    /// moment, unless the current state was made for a later one.
+    /// moment, unless the current state was made for a later one. Charts and bases are rendered like `rendering`.
     pub fn recorded(
         source: SourceCommit<'_>,
         facts: Map<String, Shared<ClusterStatus>>,
         now: Timestamp,
+        rendering: &Rendering,
     ) -> Result<PassInputs, InputError> {
-        let mut inputs = PassInputs::without_reports(source, BuildCache::default())?;
+        let mut inputs = PassInputs::without_reports(source, rendering, BuildCache::default())?;
         inputs.reports.statuses = facts;
         inputs.now = inputs.now.max(now);
         Ok(inputs)
@@ -202,40 +215,55 @@ impl PassInputs {
         revision: Option<&str>,
         now: Timestamp,
     ) -> Result<PassInputs, InputError> {
-        let (tree, label) = match revision {
+        let (tree, label, repo, origin) = match revision {
             Some(revision) => {
                 let repo = Repo::open(path)?;
                 let commit = repo.require(revision)?;
-                (read_source(&repo, commit)?, format!("commit {commit}"))
+                let origin = Origin::Commit(repo.commit(commit)?.tree);
+                (read_source(&repo, commit)?, format!("commit {commit}"), Some(repo), origin)
             }
-            None => (source::read_dir(path, &Limits::default())?, label_of(path)),
+            None => {
+                let tree = source::read_dir(path, &Limits::default())?;
+                (tree, label_of(path), None, Origin::Folder(path.to_owned()))
+            }
         };
-        Ok(PassInputs::without_state(label, SourceTree { rules_from: RulesFrom::Nowhere, ..tree }, now))
+        let tree = SourceTree { rules_from: RulesFrom::Nowhere, ..tree };
+        PassInputs::without_state(label, tree, (repo.as_ref(), origin), now)
     }
 
-    /// A tree without a repository.
-    fn without_state(label: String, tree: SourceTree, now: Timestamp) -> PassInputs {
+    /// A tree without a current state.
+    fn without_state(
+        label: String,
+        tree: SourceTree,
+        (repo, origin): (Option<&Repo>, Origin),
+        now: Timestamp,
+    ) -> Result<PassInputs, InputError> {
         let mut cache = BuildCache::default();
-        PassInputs {
-            source: ReadSource::alone(label, tree, &mut cache),
+        Ok(PassInputs {
+            source: ReadSource::alone(label, tree, (repo, origin), &mut cache)?,
             current: State::default(),
             publication: CurrentPublication::default(),
             reports: TakenReports::default(),
             now,
-            repo: None,
+            repo: repo.map(|repo| repo.path().to_owned()),
             cache,
-        }
+        })
     }
 
     /// A commit with its history, for the moment of the current state.
-    fn without_reports(source: SourceCommit<'_>, mut cache: BuildCache) -> Result<PassInputs, InputError> {
+    fn without_reports(
+        source: SourceCommit<'_>,
+        rendering: &Rendering,
+        mut cache: BuildCache,
+    ) -> Result<PassInputs, InputError> {
         let SourceCommit { repo, commit, rules, current } = source;
         let info = repo.commit(commit)?;
         let mut tree = git::read_source_with_cache(repo, commit, &mut cache.source)?;
         let kept = |ruling| rules::kept_of(repo, current, ruling);
         tree.rules_from = rules::of(repo, rules, kept, &tree, &mut cache.source)?;
         let label = format!("commit {commit} ({})", info.subject());
-        let place = TreePlace { repo, current, commit: Some(commit), older: info.parents.first().copied() };
+        let (older, origin) = (info.parents.first().copied(), Origin::Commit(info.tree));
+        let place = TreePlace { repo, current, commit: Some(commit), older, origin: &origin, rendering };
         let source = ReadSource::with_history(label, tree, place, &mut cache)?;
         Ok(PassInputs::of(source, place, cache))
     }
@@ -315,7 +343,19 @@ impl PassInputs {
 
     /// Reads other files in their place, against the same state.
     pub fn edit_tree(&mut self, edit: impl FnOnce(&mut SourceTree)) {
-        self.source.edit_tree(edit, &mut self.cache);
+        let repo = self.repo.as_deref().and_then(|path| Repo::open(path).ok());
+        let last = LastFiles { repo: repo.as_ref(), kept: &self.current.kept };
+        self.source.edit_tree(edit, last, &mut self.cache);
+    }
+
+    /// The part of the rendering of charts and bases that a publication records, as trailers.
+    pub(crate) fn rendering_trailers(&self) -> impl Iterator<Item = (String, String)> {
+        self.source.record.trailers()
+    }
+
+    /// Reports whether a fault of the renderer left charts or bases as they are.
+    pub(crate) fn has_unrendered(&self) -> bool {
+        !self.source.record.failed.is_empty()
     }
 
     /// Frees the parsed files on another thread. Only for inputs that read nothing again.

@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use super::copy_reports::CopyReportCache;
 use super::error::InputError;
 use super::form_search::{FormSearch, GoodForms};
+use super::rendering::{Candidates, LastFiles, Origin, Render, Rendering, RenderingRecord, collapse};
 use crate::publish::CurrentState;
-use berth_base::source::SourceTree;
+use berth_base::diag::{Diagnostic, Diagnostics};
+use berth_base::source::{Rendered, SourceTree};
 use berth_engine::load::{self, FileCache, History, Loaded};
 use berth_engine::pipeline;
 use berth_engine::state::ObjectIndex;
@@ -22,6 +24,9 @@ pub(super) struct ReadSource {
     pub tree: SourceTree,
     pub forms: GoodForms,
     pub loaded: Loaded,
+    /// The origin of the files that are no YAML.
+    origin: Origin,
+    pub record: RenderingRecord,
 }
 
 /// The place of a tree in the history of its repository.
@@ -33,13 +38,24 @@ pub(super) struct TreePlace<'a> {
     pub commit: Option<CommitId>,
     /// The commit before the tree.
     pub older: Option<CommitId>,
+    pub origin: &'a Origin,
+    pub rendering: &'a Rendering,
 }
 
 impl ReadSource {
     /// Loads a tree by itself. Broken files have no last good form.
-    pub fn alone(label: String, tree: SourceTree, cache: &mut BuildCache) -> ReadSource {
+    pub fn alone(
+        label: String,
+        mut tree: SourceTree,
+        (repo, origin): (Option<&Repo>, Origin),
+        cache: &mut BuildCache,
+    ) -> Result<ReadSource, InputError> {
+        let nothing = BTreeMap::new();
+        let last = LastFiles { repo, kept: &nothing };
+        let render = Render { repo, origin: &origin, last, rendering: &Rendering::Now, is_edited: false };
+        let record = render.expand(&mut tree, &mut cache.candidates, &mut cache.parsed)?;
         let loaded = load::load_with_cache(&tree, History::None, &mut cache.parsed);
-        ReadSource { label, tree, forms: GoodForms::None, loaded }
+        Ok(ReadSource { label, tree, forms: GoodForms::None, loaded, origin, record })
     }
 
     /// Loads a tree with the last good forms of its broken files.
@@ -49,7 +65,12 @@ impl ReadSource {
         place: TreePlace<'_>,
         cache: &mut BuildCache,
     ) -> Result<ReadSource, InputError> {
-        let TreePlace { repo, current, commit, older } = place;
+        let TreePlace { repo, current, commit, older, origin, rendering } = place;
+        let nothing = BTreeMap::new();
+        let kept = current.map_or(&nothing, |current| &current.state.kept);
+        let last = LastFiles { repo: Some(repo), kept };
+        let render = Render { repo: Some(repo), origin, last, rendering, is_edited: false };
+        let record = render.expand(&mut tree, &mut cache.candidates, &mut cache.parsed)?;
         let parsed = &mut cache.parsed;
         let (forms, loaded) = match (load::again(&tree, parsed), current) {
             (Some(loaded), Some(_)) => (GoodForms::Found(BTreeMap::new()), loaded),
@@ -66,12 +87,29 @@ impl ReadSource {
                 (forms, loaded)
             }
         };
-        Ok(ReadSource { label, tree, forms, loaded })
+        Ok(ReadSource { label, tree, forms, loaded, origin: origin.clone(), record })
     }
 
     /// Loads other files in place of the tree's, with the same last good forms.
-    pub fn edit_tree(&mut self, edit: impl FnOnce(&mut SourceTree), cache: &mut BuildCache) {
+    pub fn edit_tree(
+        &mut self,
+        edit: impl FnOnce(&mut SourceTree),
+        last: LastFiles<'_>,
+        cache: &mut BuildCache,
+    ) {
+        let before = self.tree.rendered.clone();
         edit(&mut self.tree);
+        collapse(&mut self.tree, &before);
+        let origin = &self.origin;
+        let render = Render { repo: last.repo, origin, last, rendering: &Rendering::Now, is_edited: true };
+        match render.expand(&mut self.tree, &mut cache.candidates, &mut cache.parsed) {
+            Ok(record) => self.record = record,
+            Err(error) => {
+                let mut diagnostics = Diagnostics::new();
+                diagnostics.push(Diagnostic::note(format!("charts and bases are not rendered: {error}")));
+                self.tree.rendered = Rendered { diagnostics, ..Rendered::default() }.into();
+            }
+        }
         let (tree, parsed) = (&self.tree, &mut cache.parsed);
         self.loaded = self.forms.with(|history| load::load_with_cache(tree, history, parsed));
     }
@@ -82,6 +120,7 @@ impl ReadSource {
 pub struct BuildCache {
     pub(super) source: git::SourceCache,
     pub(super) parsed: FileCache,
+    candidates: Candidates,
     pub(super) copies: CopyReportCache,
     /// The rendered objects of the current state, and no other.
     pub built: Option<pipeline::PipelineCache>,

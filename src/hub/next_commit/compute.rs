@@ -3,7 +3,7 @@
 use std::mem;
 
 use crate::inputs::gate::{self, Basis, Gated, Step};
-use crate::inputs::{BuildCache, InputError, PassInputs, PolicyReport, Reports, SourceCommit};
+use crate::inputs::{BuildCache, InputError, PassInputs, PolicyReport, Rendering, Reports, SourceCommit};
 use crate::publish::rollout_steps::{self, RolloutStep};
 use crate::publish::{self, CurrentState, PublishError, Published, Stamp, Summary, Trailers};
 use berth_base::diag::Diagnostics;
@@ -34,6 +34,14 @@ impl CommitInputs<'_> {
                 Timestamp::from_second(clock.as_second()).ok()
             }
             _ => None,
+        }
+    }
+
+    /// Returns how charts and bases are rendered.
+    fn rendering(&self) -> Rendering {
+        match &self.outside {
+            Outside::Now { .. } => Rendering::Now,
+            Outside::Recorded { trailers, .. } => Rendering::of_trailers(&trailers.others),
         }
     }
 }
@@ -112,6 +120,14 @@ impl NextCommitError {
         }
     }
 
+    /// Returns the source that cannot be rendered here, and why, if the commit had it rendered.
+    pub(crate) fn lacks_renderer(&self) -> Option<String> {
+        match self {
+            NextCommitError::Inputs(error @ InputError::NotRendered { .. }) => Some(error.to_string()),
+            _ => None,
+        }
+    }
+
     /// Returns the hint, if the error has one.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -184,7 +200,7 @@ pub fn compute(repo: &Repo, mut given: CommitInputs<'_>) -> Result<NextCommit, N
     let info = repo.commit(given.source)?;
     let stamp = Stamp {
         identity: given.identity.clone(),
-        trailers: gated.trailers,
+        trailers: gated.trailers.into_iter().chain(inputs.rendering_trailers()).collect(),
         signs_anew: given.signs_anew,
         ..Stamp::new(given.source, info.subject(), info.seconds, inputs.now)
     };
@@ -268,7 +284,8 @@ impl Unjudged<'_> {
         let without_change = match before.filter(|_| !with_change.is_empty()) {
             Some(commit) => {
                 let source = SourceCommit { repo, commit, rules: basis.rules, current: given.current };
-                let before = PassInputs::recorded(source, facts.clone(), now)?;
+                let rendering = given.rendering();
+                let before = PassInputs::recorded(source, facts.clone(), now, &rendering)?;
                 before.ahead(facts, &inputs.current.facts, now, until)
             }
             None => Vec::new(),
@@ -308,7 +325,8 @@ fn read_and_build(
             let now = trailers.now.unwrap_or(Timestamp::UNIX_EPOCH);
             let rules = given.current.and_then(|_| gate::rules_of(trailers, given.source));
             let facts = mem::take(facts);
-            let inputs = PassInputs::recorded(source(rules), facts, now)?;
+            let rendering = Rendering::of_trailers(&trailers.others);
+            let inputs = PassInputs::recorded(source(rules), facts, now, &rendering)?;
             let built = inputs.build(contents)?;
             Ok((inputs, built, rules))
         }

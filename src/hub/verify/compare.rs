@@ -35,6 +35,8 @@ pub enum Difference {
     UnpinnedRoot(CommitId),
     /// The commit does not name its source.
     NoSource,
+    /// The commit names another renderer than this machine has, which may explain all other differences.
+    Renderer(String),
     /// A trailer contradicts earlier commits, the source's history or the settings.
     Claim(String),
 }
@@ -47,7 +49,7 @@ impl Difference {
             Difference::Message { line: _, committed, computed } => {
                 is_trailer(committed) || is_trailer(computed)
             }
-            Difference::Header | Difference::Date { .. } => false,
+            Difference::Header | Difference::Date { .. } | Difference::Renderer(_) => false,
             _ => true,
         }
     }
@@ -79,6 +81,11 @@ impl fmt::Display for Difference {
                 f,
                 "it claims to be an import, but `refs/berth/root`, which an import writes, is missing in this \
                  repository; if the import itself printed this commit, run `berth verify --root {commit}`"
+            ),
+            Difference::Renderer(named) => write!(
+                f,
+                "charts and bases were rendered by another renderer ({named}); verify with that one, or with the \
+                 berth of that release"
             ),
             Difference::Claim(text) => f.write_str(text),
             Difference::NoSource => f.write_str("it does not name its source commit"),

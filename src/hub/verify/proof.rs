@@ -14,7 +14,9 @@ use crate::publish::{self, CurrentState, PublishError, Published, Trailers};
 use berth_base::model::{ClusterStatus, Map, Shared};
 use berth_engine::state::layout;
 use berth_git::shared_refs::Refs;
+use berth_git::shared_refs::trailers::RENDERER;
 use berth_git::{CommitId, CommitInfo, GitError, Identity, Repo, Scratch, TreeId};
+use berth_sources::Renderer;
 
 /// The result of proving a commit.
 #[derive(Clone, Debug)]
@@ -154,6 +156,7 @@ impl<'r> Verifier<'r> {
         if let Some(lost) = lost.filter(|_| next.inputs.lacks_history()) {
             return Ok(no_commit("parent's source", lost));
         }
+        differences.extend(other_renderer(trailers).map(Difference::Renderer));
         let scratch = self.scratch.repo();
         differences.extend(compare(scratch, info, &scratch.commit(computed.commit)?)?);
         Ok(Verdict::Differs(differences))
@@ -222,6 +225,9 @@ enum Early {
 
 impl Early {
     fn of_computation(error: NextCommitError) -> Early {
+        if let Some(missing) = error.lacks_renderer() {
+            return Early::Verdict(Verdict::Missing(missing));
+        }
         match (error.lacks_rules_of(), error) {
             (Some(commit), _) => Early::Verdict(no_commit("rules'", commit)),
             (None, NextCommitError::Publish(error)) => error.into(),
@@ -250,6 +256,12 @@ impl From<PublishError> for Early {
             refusal => Early::Verdict(refused(&refusal)),
         }
     }
+}
+
+/// Returns the identity of the renderer that a commit names, if this machine has another one.
+fn other_renderer(trailers: &Trailers) -> Option<String> {
+    let named = trailers.others.iter().find(|(name, _)| name == RENDERER).map(|(_, value)| value);
+    named.filter(|named| Renderer::shared().identity().is_ok_and(|own| own != **named)).cloned()
 }
 
 fn no_commit(what: &str, commit: CommitId) -> Verdict {

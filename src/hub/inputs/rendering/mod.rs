@@ -1,0 +1,479 @@
+//! Renders the charts and bases that source documents name, and adds the rendered files to the tree, before it is
+//! loaded.
+//!
+//! A source that cannot be rendered keeps its last published files, which the rendered branch has in `kept/`. So a
+//! failed render removes nothing.
+//!
+//! A fault of a source is the same on every machine. A fault of the renderer is not: the publication names these
+//! sources, and its proof takes them as failed.
+
+mod files;
+mod objects;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::error::InputError;
+use berth_base::diag::{Diagnostic, Pos};
+use berth_base::model::ContentId;
+use berth_base::source::{Rendered, SourceFile, SourceFiles, SourceTree, rendered};
+use berth_engine::load::{
+    FileCache, FoundSources, HELM_KIND, HelmOptions, KUSTOMIZE_KIND, RenderSource, SourceKind, find_sources,
+};
+use berth_git::shared_refs::trailers::{RENDERER, UNRENDERED};
+use berth_git::{GitError, Repo};
+use berth_sources::{Answer, Failure, HelmAnswer, HelmRequest, Renderer, Request, SourceFault, Values};
+
+pub(super) use files::Origin;
+use files::{Entries, Files, FilesError};
+use objects::{RenderedText, Rules};
+
+/// How sources are rendered.
+#[derive(Clone, Debug, Default)]
+pub enum Rendering {
+    /// As well as possible now.
+    #[default]
+    Now,
+    /// As a publication recorded it.
+    Recorded {
+        /// The identity of its renderer.
+        renderer: Option<String>,
+        /// The folders of the sources that its renderer failed to render.
+        failed: BTreeSet<String>,
+    },
+}
+
+impl Rendering {
+    /// Returns the rendering that the trailers of a publication record.
+    pub(crate) fn of_trailers(trailers: &[(String, String)]) -> Rendering {
+        let named = |wanted: &'static str| {
+            trailers.iter().filter(move |(name, _)| name == wanted).map(|(_, value)| value.clone())
+        };
+        Rendering::Recorded { renderer: named(RENDERER).next(), failed: named(UNRENDERED).collect() }
+    }
+}
+
+/// The parts of a rendering that a publication records.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RenderingRecord {
+    /// The identity of the renderer, if it rendered anything.
+    pub renderer: Option<String>,
+    /// The folders of the sources that the renderer failed to render.
+    pub failed: BTreeSet<String>,
+}
+
+impl RenderingRecord {
+    pub fn trailers(&self) -> impl Iterator<Item = (String, String)> {
+        let renderer = self.renderer.iter().map(|renderer| (RENDERER, renderer));
+        let failed = self.failed.iter().map(|folder| (UNRENDERED, folder));
+        renderer.chain(failed).map(|(name, value)| (name.to_owned(), value.clone()))
+    }
+}
+
+/// The last published files of sources.
+#[derive(Clone, Copy)]
+pub(super) struct LastFiles<'a> {
+    pub repo: Option<&'a Repo>,
+    pub kept: &'a BTreeMap<String, ContentId>,
+}
+
+/// Files that may have sources, of the tree that was searched last.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Candidates {
+    files: SourceFiles,
+    paths: BTreeSet<Arc<str>>,
+}
+
+impl Candidates {
+    /// Searches the files that differ from the last tree.
+    fn update(&mut self, files: &SourceFiles) {
+        for change in self.files.changes_by(files, |old, new| old.id == new.id) {
+            match change.after.filter(|file| may_have_source(&file.bytes)) {
+                Some(file) => _ = self.paths.insert(file.path.clone()),
+                None => _ = self.paths.remove(change.key),
+            }
+        }
+        self.files = files.clone();
+    }
+}
+
+/// Reports whether a text names the kind of a source.
+fn may_have_source(bytes: &[u8]) -> bool {
+    let text = str::from_utf8(bytes).unwrap_or_default();
+    text.contains("berth.dev") && [HELM_KIND, KUSTOMIZE_KIND].iter().any(|kind| text.contains(kind))
+}
+
+/// Everything that a tree is rendered with.
+pub(super) struct Render<'a> {
+    pub repo: Option<&'a Repo>,
+    pub origin: &'a Origin,
+    pub last: LastFiles<'a>,
+    pub rendering: &'a Rendering,
+    pub is_edited: bool,
+}
+
+impl Render<'_> {
+    /// Renders the sources of a tree, and adds the rendered files to it.
+    pub fn expand(
+        &self,
+        tree: &mut SourceTree,
+        candidates: &mut Candidates,
+        parsed: &mut FileCache,
+    ) -> Result<RenderingRecord, InputError> {
+        candidates.update(&tree.files);
+        // A file that had a source may be damaged so that nothing in it looks like one.
+        let had = self.last.kept.keys().filter_map(|path| rendered::document_file(path)).map(Arc::from);
+        let paths: BTreeSet<Arc<str>> = candidates.paths.iter().cloned().chain(had).collect();
+        let found = find_sources(tree, &paths, parsed);
+        if found.sources.is_empty() && found.faulty.is_empty() && found.unreadable.is_empty() {
+            return Ok(RenderingRecord::default());
+        }
+        let mut pass = RenderPass {
+            render: self,
+            files: Files { repo: self.repo, origin: self.origin, tree, is_edited: self.is_edited },
+            made: BTreeMap::new(),
+            rendered: Rendered::default(),
+            record: RenderingRecord::default(),
+        };
+        pass.render_all(&found)?;
+        let RenderPass { made, mut rendered, record, .. } = pass;
+        rendered.files = made.keys().map(|path| path.as_str().into()).collect();
+        tree.files.extend(made.into_iter().map(|(path, bytes)| SourceFile::new(path, bytes)));
+        tree.rendered = rendered.into();
+        Ok(record)
+    }
+}
+
+/// Removes the rendered files from a tree, and those that it had before an edit.
+pub(super) fn collapse(tree: &mut SourceTree, before: &Rendered) {
+    let now = std::mem::take(&mut tree.rendered);
+    for path in now.files.iter().chain(&before.files) {
+        tree.files.take(path);
+    }
+}
+
+/// The rendering of one tree.
+struct RenderPass<'a> {
+    render: &'a Render<'a>,
+    files: Files<'a>,
+    made: BTreeMap<String, Vec<u8>>,
+    rendered: Rendered,
+    record: RenderingRecord,
+}
+
+/// The reason why a source has no new files.
+enum Refusal {
+    Source(Vec<Diagnostic>),
+    Renderer { message: String, hint: Option<String> },
+    Input(InputError),
+}
+
+impl From<GitError> for Refusal {
+    fn from(error: GitError) -> Refusal {
+        Refusal::Input(error.into())
+    }
+}
+
+impl RenderPass<'_> {
+    fn render_all(&mut self, found: &FoundSources) -> Result<(), InputError> {
+        for source in &found.sources {
+            self.render_one(source)?;
+        }
+        // Their faults are reported when the documents are loaded.
+        for folder in &found.faulty {
+            self.keep_last(folder)?;
+            self.rendered.failed.insert(rendered::failed_path(folder));
+        }
+        // The readable sources of such a file count.
+        let mut read: BTreeSet<String> = found.sources.iter().map(RenderSource::folder).collect();
+        read.extend(found.faulty.iter().cloned());
+        for file in &found.unreadable {
+            for folder in self.last_folders(file).difference(&read) {
+                self.keep_last(folder)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn render_one(&mut self, source: &RenderSource) -> Result<(), InputError> {
+        let folder = source.folder();
+        let faults = match self.attempt(source, &folder) {
+            Ok(files) => {
+                let below = |(path, bytes)| (format!("{folder}/{path}"), bytes);
+                self.made.extend(files.into_iter().map(below));
+                return Ok(());
+            }
+            Err(Refusal::Input(error)) => return Err(error),
+            Err(Refusal::Source(faults)) => faults,
+            Err(Refusal::Renderer { message, hint }) => {
+                self.record.failed.insert(folder.clone());
+                let hint = [Some(message), hint].into_iter().flatten().collect::<Vec<_>>().join("\n  ");
+                // A proof repeats the message, but has no hint.
+                let fault = Diagnostic::error(
+                    source.at.clone(),
+                    format!("{} is not rendered, for a fault of the renderer", source.shown()),
+                );
+                vec![if hint.is_empty() { fault } else { fault.hint(hint) }]
+            }
+        };
+        let n_kept = self.keep_last(&folder)?;
+        self.rendered.failed.insert(rendered::failed_path(&folder));
+        let stays = if n_kept > 0 { "; its last published objects stay" } else { "" };
+        for mut fault in faults {
+            fault.message.push_str(stays);
+            self.rendered.diagnostics.push(fault);
+        }
+        Ok(())
+    }
+
+    /// Renders a source, unless the publication that is proven failed to.
+    fn attempt(&mut self, source: &RenderSource, folder: &str) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
+        let recorded = match self.render.rendering {
+            Rendering::Recorded { failed, .. } if failed.contains(folder) => {
+                return Err(Refusal::Renderer { message: String::new(), hint: None });
+            }
+            Rendering::Recorded { renderer, .. } => Some(renderer.clone()),
+            Rendering::Now => None,
+        };
+        let done = match &source.kind {
+            SourceKind::Helm(options) => self.helm(source, options),
+            SourceKind::Kustomize => self.kustomize(source),
+        };
+        match (&done, recorded) {
+            (Err(Refusal::Renderer { message, hint }), Some(_)) => {
+                return Err(Refusal::Input(InputError::NotRendered {
+                    what: source.shown(),
+                    message: message.clone(),
+                    hint: hint.clone(),
+                }));
+            }
+            (Err(Refusal::Renderer { .. }), None) => {}
+            (_, Some(recorded)) => self.record.renderer = recorded,
+            (_, None) => self.record.renderer = Renderer::shared().identity().ok(),
+        }
+        done
+    }
+
+    fn helm(
+        &mut self,
+        source: &RenderSource,
+        options: &HelmOptions,
+    ) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
+        let entries = self.folder_of(source, self.files.below(&source.path))?;
+        let request = Request::Helm(HelmRequest {
+            path: ".".to_owned(),
+            release: options.release.clone(),
+            namespace: options.namespace.clone(),
+            values: self.values(options)?,
+            kube_version: options.kube_version.clone(),
+            api_versions: options.api_versions.clone(),
+            crds: options.has_crds,
+            hooks: true,
+            tests: false,
+            lookup: if options.finds_nothing { "empty" } else { "refuse" },
+        });
+        let answer = self.ask(source, &entries, &source.path, &request)?;
+        let Answer::Helm(answer) = &*answer else { return Err(odd_answer()) };
+        self.warn(source, &answer.warnings);
+        self.check_hooks(source, options, answer)?;
+        let documents: Vec<RenderedText<'_>> = answer
+            .crds
+            .iter()
+            .chain(&answer.documents)
+            .map(|document| RenderedText {
+                // The first part is the name of the chart.
+                template: document.file.split_once('/').map_or(&*document.file, |(_, below)| below),
+                text: &document.text,
+            })
+            .collect();
+        let rules = Rules {
+            source,
+            namespace: Some(&options.namespace),
+            allows_secrets: options.allows_secrets,
+            values: &answer.values,
+        };
+        objects::files_of(&documents, &rules).map_err(Refusal::Source)
+    }
+
+    fn kustomize(&mut self, source: &RenderSource) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
+        let entries = self.folder_of(source, self.files.closure(&source.path))?;
+        let request = Request::Kustomize { path: source.path.clone() };
+        let answer = self.ask(source, &entries, "", &request)?;
+        let Answer::Kustomize(answer) = &*answer else { return Err(odd_answer()) };
+        self.warn(source, &answer.warnings);
+        let text = |text| RenderedText { template: KUSTOMIZED, text };
+        let documents: Vec<RenderedText<'_>> =
+            answer.documents.iter().map(|one| text(one.as_str())).collect();
+        // The data of a base's Secrets is in the repository already.
+        let rules = Rules { source, namespace: None, allows_secrets: true, values: &Json::Null };
+        objects::files_of(&documents, &rules).map_err(Refusal::Source)
+    }
+
+    fn ask(
+        &self,
+        source: &RenderSource,
+        entries: &Entries,
+        root: &str,
+        request: &Request,
+    ) -> Result<Arc<Answer>, Refusal> {
+        let tree = files::tree_of(entries, root);
+        let read = || {
+            files::read_all(&self.files, entries, root).map_err(|error| match error {
+                FilesError::Git(error) => Failure::Renderer { message: error.to_string(), hint: None },
+                FilesError::Fault(message) => {
+                    let message = format!("`{}` {message}", source.path);
+                    Failure::Source(SourceFault { message, ..SourceFault::default() }.into())
+                }
+            })
+        };
+        Renderer::shared().render(&tree, request, &read).map_err(|failure| match failure {
+            Failure::Source(fault) => Refusal::Source(vec![diagnostic(source, &fault, root)]),
+            Failure::Renderer { message, hint } => Refusal::Renderer { message, hint },
+        })
+    }
+
+    /// Returns the files of a source's folder, or the fault that it is missing.
+    fn folder_of(
+        &self,
+        source: &RenderSource,
+        found: Result<Option<Entries>, FilesError>,
+    ) -> Result<Entries, Refusal> {
+        let fault =
+            |message: String| Refusal::Source(vec![Diagnostic::error(source.path_at.clone(), message)]);
+        match found {
+            Ok(Some(entries)) => Ok(entries),
+            Ok(None) => {
+                let message = format!("there is no folder `{}` in the repository", source.path);
+                Err(fault(message))
+            }
+            Err(FilesError::Git(error)) => Err(error.into()),
+            Err(FilesError::Fault(message)) => Err(fault(message)),
+        }
+    }
+
+    /// Reads the files of values, and adds the inline values.
+    fn values(&self, options: &HelmOptions) -> Result<Vec<Values>, Refusal> {
+        let mut all = Vec::new();
+        let mut faults = Vec::new();
+        for (path, at) in &options.values_files {
+            let read =
+                self.files.file(path).and_then(|file| file.map(|file| self.files.read(&file)).transpose());
+            match read.map(|bytes| bytes.map(String::from_utf8)) {
+                Ok(Some(Ok(text))) => all.push(Values { name: path.clone(), text }),
+                Ok(Some(Err(_))) => {
+                    faults.push(Diagnostic::error(Pos::file(path.as_str()), "the file is not UTF-8 text"));
+                }
+                Ok(None) => {
+                    let message = format!("there is no file `{path}` in the repository");
+                    faults.push(Diagnostic::error(at.clone(), message));
+                }
+                Err(FilesError::Git(error)) => return Err(error.into()),
+                Err(FilesError::Fault(message)) => faults.push(Diagnostic::error(at.clone(), message)),
+            }
+        }
+        if !faults.is_empty() {
+            return Err(Refusal::Source(faults));
+        }
+        let inline = options.values.iter();
+        all.extend(inline.map(|(text, at)| Values { name: at.to_string(), text: text.clone() }));
+        Ok(all)
+    }
+
+    /// Refuses hooks, which berth cannot run, unless the source leaves them out.
+    fn check_hooks(
+        &mut self,
+        source: &RenderSource,
+        options: &HelmOptions,
+        answer: &HelmAnswer,
+    ) -> Result<(), Refusal> {
+        if let Some(dropped) = answer.dropped.first() {
+            let message =
+                format!("{}: Helm does not know the event of the hook in `{}`", source.shown(), dropped.file);
+            let warning = Diagnostic::warning(source.at.clone(), message);
+            self.rendered.diagnostics.push(warning.hint("Helm leaves the hook out, and so does berth"));
+        }
+        if answer.hooks.is_empty() || options.skips_hooks {
+            return Ok(());
+        }
+        let hook = |hook: &berth_sources::Hook| {
+            let below = hook.file.split_once('/').map_or(&*hook.file, |(_, below)| below);
+            let at = Pos::file(format!("{}/{below}", source.path));
+            let message = format!(
+                "{}: the {} `{}` is a hook ({}), which berth does not run",
+                source.shown(),
+                hook.kind,
+                hook.name,
+                hook.events.join(", ")
+            );
+            let hint = format!("write `hooks: skip` into {} to leave hooks out", source.at);
+            Diagnostic::error(at, message).hint(hint)
+        };
+        Err(Refusal::Source(answer.hooks.iter().map(hook).collect()))
+    }
+
+    fn warn(&mut self, source: &RenderSource, warnings: &[String]) {
+        for warning in warnings {
+            let message = format!("{}: {warning}", source.shown());
+            self.rendered.diagnostics.push(Diagnostic::warning(source.at.clone(), message));
+        }
+    }
+
+    /// Returns the folders of the last published files that the sources in a file rendered.
+    fn last_folders(&self, file: &str) -> BTreeSet<String> {
+        let start = format!("{file}/.");
+        let kept = self.render.last.kept.range(start.clone()..).map(|(path, _)| path);
+        let kept = kept.take_while(|path| path.starts_with(&start));
+        kept.filter_map(|path| rendered::folder_of(path)).map(str::to_owned).collect()
+    }
+
+    /// Adds the last published files of a source to the tree. Returns their number.
+    fn keep_last(&mut self, folder: &str) -> Result<usize, InputError> {
+        let Some(repo) = self.render.last.repo else { return Ok(0) };
+        let (start, unknown) = (format!("{folder}/"), rendered::failed_path(folder));
+        let kept =
+            self.render.last.kept.range(start.clone()..).take_while(|(path, _)| path.starts_with(&start));
+        let mut count = 0;
+        for (path, id) in kept.filter(|(path, _)| **path != *unknown) {
+            self.made.insert(path.clone(), repo.blob(*id)?);
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// The file of everything that a base builds.
+const KUSTOMIZED: &str = "objects.yaml";
+
+fn odd_answer() -> Refusal {
+    let message = "the renderer answers another question".to_owned();
+    Refusal::Renderer { message, hint: None }
+}
+
+/// Makes a diagnostic of the renderer's fault. `root` is the folder of its tree.
+fn diagnostic(source: &RenderSource, fault: &SourceFault, root: &str) -> Diagnostic {
+    let values = match &source.kind {
+        SourceKind::Helm(options) => options.values.as_ref(),
+        SourceKind::Kustomize => None,
+    };
+    let is_values = |at: &Pos| at.to_string() == fault.file;
+    let names_file = |options: &HelmOptions| options.values_files.iter().any(|(path, _)| *path == fault.file);
+    let is_file_of_values = matches!(&source.kind, SourceKind::Helm(options) if names_file(options));
+    let in_tree = |file: &str| match root {
+        "" => file.to_owned(),
+        root => format!("{root}/{file}"),
+    };
+    let at = match values {
+        _ if fault.file.is_empty() => source.path_at.clone(),
+        Some((_, at)) if is_values(at) => at.clone(),
+        _ if is_file_of_values => Pos::new(fault.file.as_str(), fault.line, fault.column),
+        _ => Pos::new(in_tree(&fault.file), fault.line, fault.column),
+    };
+    let mut hints: Vec<String> = Vec::new();
+    hints.extend((!fault.advice.is_empty()).then(|| fault.advice.clone()));
+    let callers = fault.trace.iter().filter(|call| (&call.file, call.line) != (&fault.file, fault.line));
+    hints.extend(callers.map(|call| format!("called at {}:{}", in_tree(&call.file), call.line)));
+    let error = Diagnostic::error(at, format!("{} cannot be rendered: {}", source.shown(), fault.message));
+    error.maybe_hint((!hints.is_empty()).then(|| hints.join("\n  ")))
+}
