@@ -170,6 +170,8 @@ mod site_pictures;
 mod slips;
 mod snapshots;
 #[cfg(unix)]
+mod sources;
+#[cfg(unix)]
 mod standby;
 #[cfg(unix)]
 mod standing;

@@ -31,12 +31,18 @@ pub fn made(script: &[&str], name: &str) -> Result<PathBuf, String> {
 /// inherit for a moment, and a file that is open for writing does not run.
 #[track_caller]
 pub fn write_script(path: &Path, lines: &str) {
+    write_program(path, &format!("#!/bin/sh\n{lines}\n"));
+}
+
+/// The same for a script that names its own interpreter.
+#[track_caller]
+pub fn write_program(path: &Path, text: &str) {
     let fresh = path.with_extension("fresh");
     let mut install = super::hermetic("install");
     install.args(["-m", "755", "/dev/stdin"]).arg(&fresh).stdin(Stdio::piped());
     let mut running = install.spawn().expect("install runs");
     let mut input = running.stdin.take().expect("an input");
-    input.write_all(format!("#!/bin/sh\n{lines}\n").as_bytes()).expect("install reads");
+    input.write_all(text.as_bytes()).expect("install reads");
     drop(input);
     assert!(running.wait().expect("install ends").success());
     std::fs::rename(fresh, path).expect("a file");
