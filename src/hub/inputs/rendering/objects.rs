@@ -255,7 +255,9 @@ fn with_line(text: &str, namespace: &str) -> Option<String> {
     let start: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
     let before = text.get(start..start + indent)?;
     let is_block = before.bytes().all(|byte| byte == b' ') && text[start + indent..].contains(':');
-    is_block.then(|| format!("{}{before}namespace: {namespace}\n{}", &text[..start], &text[start..]))
+    // A namespace such as `123` is no text without quotes.
+    let line = emit(&json!({ "namespace": namespace }));
+    is_block.then(|| format!("{}{before}{line}{}", &text[..start], &text[start..]))
 }
 
 #[cfg(test)]
@@ -268,6 +270,11 @@ mod tests {
             "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  # why\n  name: web\n  labels: {a: b}\ndata: {}\n";
         let expected = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  # why\n  namespace: shop\n  name: web\n  labels: {a: b}\ndata: {}\n";
         assert_eq!(with_line(text, "shop").as_deref(), Some(expected));
+        for odd in ["123", "on", "null"] {
+            let text = with_line(text, odd).expect("a block");
+            let root = yaml::read(text.as_bytes(), &Limits::default()).documents.remove(0).root;
+            assert_eq!(root.to_json()["metadata"]["namespace"], json!(odd));
+        }
     }
 
     #[test]
