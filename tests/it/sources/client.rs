@@ -34,6 +34,7 @@ fn message(rendered: Result<String, Failure>) -> String {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn equal_inputs_are_rendered_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let renderer = short(folder.path());
@@ -47,6 +48,7 @@ fn equal_inputs_are_rendered_once() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn whatever_a_renderer_does_ends_in_time_and_harms_no_other_render() {
     for (template, expected) in [
         ("{{ crash }}", "the renderer ended: out of luck"),
@@ -70,6 +72,7 @@ fn whatever_a_renderer_does_ends_in_time_and_harms_no_other_render() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn a_renderer_that_somebody_ended_is_started_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let renderer = short(folder.path());

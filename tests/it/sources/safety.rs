@@ -3,11 +3,13 @@
 use std::path::Path;
 
 use super::{CONFIG, SourceFleet, helm_source};
+use crate::daemon::Daemon;
 use crate::support::RENDERED;
 
 const WEB: &str = "shop/ConfigMap_web.yaml";
 
 #[test]
+#[ignore = "needs Python"]
 fn a_source_is_placed_like_plain_objects() {
     let fleet = SourceFleet::fake();
     let copy = fleet.copy(WEB).expect("a copy");
@@ -20,6 +22,7 @@ fn a_source_is_placed_like_plain_objects() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn an_edit_of_values_is_a_plan_with_its_place() {
     let fleet = SourceFleet::fake();
     fleet.repo.write("apps/web.yaml", helm_source("web", "charts/web", "  values: {colour: blue}\n"));
@@ -34,6 +37,7 @@ fn an_edit_of_values_is_a_plan_with_its_place() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn values_come_from_files_and_inline_values_win() {
     let fleet = SourceFleet::fake();
     fleet.repo.write("values/shop.yaml", "colour: green\n");
@@ -72,6 +76,7 @@ fn assert_nothing_goes(fleet: &SourceFleet, expected: &str) {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn a_failing_template_removes_nothing() {
     let fleet = SourceFleet::fake();
     fleet.repo.write("charts/web/templates/config.yaml", "kind: x\n{{ fail }}\n");
@@ -87,6 +92,7 @@ fn a_failing_template_removes_nothing() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn a_missing_chart_removes_nothing() {
     let fleet = SourceFleet::fake();
     std::fs::remove_dir_all(fleet.repo.path().join("charts/web")).expect("a folder");
@@ -94,6 +100,7 @@ fn a_missing_chart_removes_nothing() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn a_crashing_renderer_removes_nothing_and_is_proven() {
     let fleet = SourceFleet::fake();
     fleet.repo.write("charts/web/templates/config.yaml", "{{ crash }}\n");
@@ -110,6 +117,7 @@ fn a_crashing_renderer_removes_nothing_and_is_proven() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn a_missing_renderer_removes_nothing_and_says_what_to_install() {
     let fleet = SourceFleet::fake();
     let none = Path::new("");
@@ -145,6 +153,7 @@ fn a_fleet_without_sources_needs_no_renderer() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn an_unreadable_or_faulty_document_removes_nothing() {
     for (text, expected) in [
         ("kind: [HelmSource\n", "apps/web.yaml:"),
@@ -159,6 +168,7 @@ fn an_unreadable_or_faulty_document_removes_nothing() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn of_a_file_with_an_unreadable_part_the_other_sources_count() {
     let fleet = SourceFleet::fake();
     let other = helm_source("other", "charts/other", "  values: {colour: red}\n");
@@ -176,6 +186,7 @@ fn of_a_file_with_an_unreadable_part_the_other_sources_count() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn a_second_source_of_the_same_name_changes_nothing() {
     let fleet = SourceFleet::fake();
     fleet.repo.write("apps/a.yaml", helm_source("web", "charts/web", "  values: {colour: blue}\n"));
@@ -183,6 +194,7 @@ fn a_second_source_of_the_same_name_changes_nothing() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn an_object_that_moves_into_a_chart_that_fails_stays() {
     let fleet = SourceFleet::fake();
     let moved = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: moved, namespace: shop}\n";
@@ -205,6 +217,7 @@ fn an_object_that_moves_into_a_chart_that_fails_stays() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn a_removed_source_is_a_removal_like_any_other() {
     let fleet = SourceFleet::fake();
     std::fs::remove_file(fleet.repo.path().join("apps/web.yaml")).expect("a file");
@@ -221,6 +234,7 @@ fn a_removed_source_is_a_removal_like_any_other() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn data_of_secrets_is_refused_and_the_usual_value_is_named() {
     let fleet = SourceFleet::fake();
     let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: db}\nstringData: {password: hunter2}\n";
@@ -243,6 +257,7 @@ fn data_of_secrets_is_refused_and_the_usual_value_is_named() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn hooks_are_refused_by_name_or_left_out() {
     let fleet = SourceFleet::fake();
     fleet.repo.write("charts/web/hooks/migrate.yaml", "x: 1\n");
@@ -260,6 +275,7 @@ fn hooks_are_refused_by_name_or_left_out() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn a_chart_writes_no_kind_of_berth() {
     let fleet = SourceFleet::fake();
     let approval = "apiVersion: berth.dev/v1alpha1\nkind: Approval\nmetadata: {name: x}\nspec: {}\n";
@@ -273,6 +289,7 @@ fn a_chart_writes_no_kind_of_berth() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn excludes_for_charts_do_not_hide_what_they_render() {
     let fleet = SourceFleet::fake();
     fleet.repo.write(
@@ -284,6 +301,7 @@ fn excludes_for_charts_do_not_hide_what_they_render() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn a_base_is_rendered_with_the_folders_that_it_names() {
     let fleet = SourceFleet::fake();
     let source = "apiVersion: berth.dev/v1alpha1\nkind: KustomizeSource\nmetadata: {name: site}\nspec: {path: site/prod}\n";
@@ -300,6 +318,7 @@ fn a_base_is_rendered_with_the_folders_that_it_names() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn a_new_process_and_a_working_tree_give_what_a_commit_gives() {
     let fleet = SourceFleet::fake();
     assert!(fleet.run(&["plan", "--fail-on", "any"]).expect(0).out.contains("no changes"));
@@ -311,6 +330,7 @@ fn a_new_process_and_a_working_tree_give_what_a_commit_gives() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn a_proof_by_another_renderer_names_it() {
     let fleet = SourceFleet::fake();
     // Another renderer that gives the same proves the same.
@@ -329,6 +349,7 @@ fn a_proof_by_another_renderer_names_it() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn named_charts_are_not_counted_as_skipped() {
     let fleet = SourceFleet::fake();
     let ran = fleet.run(&["validate"]).expect(0);
@@ -344,6 +365,7 @@ fn named_charts_are_not_counted_as_skipped() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn the_folder_of_a_source_decides_what_it_may_render() {
     let fleet = SourceFleet::fake();
     let rule = |name: &str, spec: &str| {
@@ -370,6 +392,7 @@ fn the_folder_of_a_source_decides_what_it_may_render() {
 }
 
 #[test]
+#[ignore = "needs Python"]
 fn edits_there_and_back_are_rendered_and_proven() {
     let fleet = SourceFleet::fake();
     for (number, colour) in ["blue", "green", "blue"].iter().enumerate() {
@@ -379,5 +402,31 @@ fn edits_there_and_back_are_rendered_and_proven() {
         fleet.commit_and_publish("edit").expect(0);
         assert!(fleet.copy(WEB).expect("a copy").contains(&format!("colour: {colour}")));
     }
+    fleet.run(&["verify"]).expect(0);
+}
+
+#[test]
+#[ignore = "needs Python"]
+fn a_daemon_publishes_what_new_processes_prove() {
+    let fleet = SourceFleet::fake();
+    let renderer = fleet.renderer.to_str().expect("a text path").to_owned();
+    let daemon = Daemon::start_with_env(&["--repo", fleet.repo.arg()], &[("BERTH_RENDERER", &renderer)]);
+    let blue = helm_source("web", "charts/web", "  values: {colour: blue}\n");
+    let template = "charts/web/templates/config.yaml";
+    for (path, text, expected) in [
+        ("apps/web.yaml", blue.clone(), "colour: blue"),
+        (template, CONFIG.replace("colour:", "color:"), "color: blue"),
+        (template, "{{ fail }}\n".to_owned(), "color: blue"),
+        ("apps/web.yaml", "kind: [HelmSource\n".to_owned(), "color: blue"),
+        (template, CONFIG.to_owned(), "color: blue"),
+        ("apps/web.yaml", blue, "colour: blue"),
+    ] {
+        fleet.repo.write(path, text);
+        let commit = fleet.repo.commit(path);
+        daemon.wait_for(&["\"pass done\"", &commit]);
+        let copy = fleet.copy(WEB).expect("a copy");
+        assert!(copy.contains(expected), "{copy}");
+    }
+    assert_eq!(daemon.stop_with_log().0, 0);
     fleet.run(&["verify"]).expect(0);
 }
