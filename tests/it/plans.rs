@@ -50,7 +50,7 @@ const PULL_REQUESTS: [PullRequest; 12] = [
         told: &[
             "apps/front.yaml:",
             "shop/front:1.4 → registry.example.com/shop/front:1.5",
-            "Deployment.apps shop/front in all 181 of env=prod",
+            "Deployment.apps shop/front in all 181 clusters of env=prod",
         ],
     },
     PullRequest {
@@ -101,7 +101,10 @@ const PULL_REQUESTS: [PullRequest; 12] = [
                 repo.replace(&format!("settings/{file:02}.yaml"), "https://", "http://");
             }
         },
-        told: &["(84 edits: settings/00.yaml:", "84 workloads in all 12 of region=south (1008 objects)"],
+        told: &[
+            "(84 edits: settings/00.yaml:",
+            "84 workloads in all 12 clusters of region=south (1008 objects)",
+        ],
     },
 ];
 

@@ -1,5 +1,5 @@
 //! A plan folded for reading: by cause, then each change once with its workloads and clusters. Sets of
-//! clusters are described shortly: `all 12 of region=south and turin`.
+//! clusters are described shortly: `all 12 clusters of region=south and turin`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -188,7 +188,7 @@ impl<'a> ClusterWords<'a> {
             let Some(((key, value), names)) = best.filter(|(_, names)| gain(names) >= SMALLEST_GROUP) else {
                 break;
             };
-            parts.push(format!("all {} of {}", names.len(), label(key, value)));
+            parts.push(format!("all {} clusters of {}", names.len(), label(key, value)));
             left.retain(|name| !names.contains(name));
         }
         while left.len() > MOST_NAMES && parts.len() < MOST_GROUPS {
@@ -273,16 +273,16 @@ mod tests {
         let words = ClusterWords::of(&fleet);
         let names: Vec<&str> = fleet.clusters.keys().map(String::as_str).collect();
         assert_eq!(words.describe(names.clone()), "all 20 clusters");
-        assert_eq!(words.describe(names[..12].iter().copied()), "all 12 of region=south");
-        assert_eq!(words.describe(names[..13].iter().copied()), "all 12 of region=south and c12");
+        assert_eq!(words.describe(names[..12].iter().copied()), "all 12 clusters of region=south");
+        assert_eq!(words.describe(names[..13].iter().copied()), "all 12 clusters of region=south and c12");
         assert_eq!(words.describe(["c01", "c15"]), "c01 and c15");
         assert_eq!(words.describe(names[1..].iter().copied()), "all 20 clusters but c00");
         assert_eq!(words.describe(names[..19].iter().copied()), "all 20 clusters but c19");
         assert_eq!(words.describe(names[..18].iter().copied()), "all 20 clusters but c18 and c19");
-        let wanted = "all 12 of region=south, c12, c13, c14, c15 and c16";
+        let wanted = "all 12 clusters of region=south, c12, c13, c14, c15 and c16";
         assert_eq!(words.describe(names[..17].iter().copied()), wanted);
         assert_eq!(words.describe(names[..11].iter().copied()), "11 of region=south");
-        let wanted = "all 8 of region=north and 7 of region=south";
+        let wanted = "all 8 clusters of region=north and 7 of region=south";
         assert_eq!(words.describe(names[5..].iter().copied()), wanted);
         assert_eq!(words.describe(["gone"]), "gone");
     }

@@ -51,12 +51,12 @@ function clusterNames(clusters, most = 6) {
   return clusters.length > most ? [shown, ` and ${number(clusters.length - most)} more`] : shown;
 }
 
-/* A set of clusters in a few words: `all 10 of region=us-east`, where a label says it shorter. */
+/* A set of clusters in a few words: `all 10 clusters of region=us-east`, where a label says it shorter. */
 function clusterWords(clusters, isPlain = false) {
   if (clusters.length <= 4) return isPlain ? clusters.map((cluster) => fleet.clusters[cluster]).join(', ') : clusterNames(clusters);
   if (clusters.length === fleet.clusters.length) return `all ${number(clusters.length)} clusters`;
   const group = smallestGroup(clusters);
-  if (group && group.size === clusters.length) return `all ${number(group.size)} of ${group.name}`;
+  if (group && group.size === clusters.length) return `all ${number(group.size)} clusters of ${group.name}`;
   const start = group && clusters.length * 2 > group.size ? `${number(clusters.length)} of ${number(group.size)} of ${group.name}` : counted(clusters.length, 'cluster');
   return isPlain ? start : [start, ': ', clusterNames(clusters, 4)];
 }
