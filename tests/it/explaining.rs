@@ -199,6 +199,27 @@ fn the_label_that_a_cluster_lacks_is_named_with_all_that_it_changes() {
 }
 
 #[test]
+fn a_misspelt_key_of_a_selector_is_corrected_first() {
+    let repo = Repo::with(&[
+        ("a.yaml", &cluster("a", &[("region", "south")])),
+        ("shop.yaml", &namespace("shop")),
+        ("web.yaml", &config_map("web", "one", "{clusterSelector: {matchLabels: {regoin: south}}}")),
+        (
+            "api.yaml",
+            &config_map(
+                "api",
+                "one",
+                "{clusterSelector: {matchExpressions: [{key: regoin, operator: In, values: [south]}]}}",
+            ),
+        ),
+    ]);
+    let selector = "spec.placement.clusterSelector";
+    let first = |workload: &str| remedies(&repo, workload, "a").swap_remove(0);
+    assert_eq!(first("web"), format!("web.yaml:8: {selector}.matchLabels.regoin → region"));
+    assert_eq!(first("api"), format!("api.yaml:8: {selector}.matchExpressions[0].key: regoin → region"));
+}
+
+#[test]
 fn numbers_tolerations_and_pairs_of_edits_are_tried() {
     let tainted = "\
 apiVersion: cluster.kubernetes-fleet.io/v1

@@ -7,13 +7,14 @@ use serde_json::{Value as Json, json};
 use super::{Act, FileEdit, ObjectPlace, PlacedEdit, place_of, places};
 use crate::editing::mark::labels::{self, LabelRequest};
 use crate::editing::mark::{ValueEdit, taints};
-use berth_base::diag::Pos;
+use berth_base::diag::{Pos, nearest};
 use berth_base::edit::{Found, Step, keys, show};
 use berth_base::model::placement::{Filter, Rule, Selection};
 use berth_base::model::{
     Cluster, Effect, Fleet, Key, Placement, Policy, Requirement, Selector, Source, Taint,
 };
 use berth_base::source::SourceTree;
+use berth_base::yaml::node::Entry;
 use berth_base::yaml::{self, Node, Value};
 use berth_engine::dialects::{DIALECTS, PlacementFields, SetFields, cluster_kinds};
 
@@ -115,7 +116,8 @@ impl Question<'_> {
         files.into_iter().flat_map(|file| places(self.tree, file, is_cluster)).collect()
     }
 
-    /// Changes the cluster's labels. If only one is unmatched, also loosens the selector.
+    /// Changes the cluster's labels. If only one is unmatched, also corrects a misspelt key of the selector, which
+    /// comes first, or loosens the selector.
     fn with_labels(&self, selector: &Selector, document: Option<&RuleDocument>) -> Ways {
         let unmet: Vec<&Requirement> = selector.unmet(&self.cluster.labels).collect();
         let mut together: Ways = vec![Vec::new()];
@@ -127,10 +129,42 @@ impl Question<'_> {
             together = together.iter().flat_map(with).take(VALUES).collect();
         }
         together.retain(|way| !way.is_empty());
-        if let (Some((place, _)), [one]) = (document, unmet.as_slice()) {
-            together.extend(self.loosened(place, one.key()).into_iter().map(|edit| vec![edit]));
-        }
-        together
+        let (Some((place, _)), [one]) = (document, unmet.as_slice()) else { return together };
+        let alone = |edits: Vec<FileEdit>| edits.into_iter().map(|edit| vec![edit]);
+        let corrected = alone(self.corrected(place, one.key()));
+        corrected.chain(together).chain(alone(self.loosened(place, one.key()))).collect()
+    }
+
+    /// Replaces a key that the cluster's labels lack by the nearest one that they have.
+    fn corrected(&self, place: &ObjectPlace, key: &str) -> Vec<FileEdit> {
+        let labels = &self.cluster.labels;
+        let near = nearest(key, labels.keys().map(String::as_str)).filter(|_| !labels.contains_key(key));
+        let Some(near) = near else { return Vec::new() };
+        let mut found = Vec::new();
+        each_node(&place.found.node, &[], &mut |path, node| match (path, &node.value) {
+            ([.., Step::Key(holder)], Value::Map(entries))
+                if holder == "matchLabels" && entries.iter().any(|entry| entry.key == key) =>
+            {
+                let renamed = |entry: &Entry| {
+                    let name = if entry.key == key { near } else { &entry.key };
+                    (name.to_owned(), entry.value.to_json())
+                };
+                let labels = ValueEdit::Set(entries.iter().map(renamed).collect());
+                let at_key = [path, &keys([key])].concat();
+                let mut edit = place.edit(path.to_vec(), labels, format!("{} → {near}", show(&at_key)));
+                edit.shown.at = place.position(&at_key);
+                found.push(edit);
+            }
+            ([.., Step::Key(holder), _], _)
+                if holder == "matchExpressions" && text(node, "key") == Some(key) =>
+            {
+                let path = [path, &keys(["key"])].concat();
+                let words = format!("{}: {key} → {near}", show(&path));
+                found.push(place.edit(path, ValueEdit::Set(json!(near)), words));
+            }
+            _ => {}
+        });
+        found
     }
 
     /// Returns the labels that satisfy a requirement.

@@ -284,16 +284,21 @@ impl ObjectPlace {
         path.iter().try_fold(&self.found.node, child)
     }
 
-    /// Makes an edit of a field. Its line is the field's or, if the field is missing, that of the object around it.
+    /// Makes an edit of a field.
     pub fn edit(&self, path: Vec<Step>, what: ValueEdit, words: String) -> FileEdit {
+        let at = self.position(&path);
+        let act = Act::Change { object: key_of(&self.found), change: ValueChange { path, what } };
+        FileEdit { shown: PlacedEdit { at, words }, act }
+    }
+
+    /// Returns the position of a field or, if the field is missing, that of the object around it.
+    pub fn position(&self, path: &[Step]) -> Pos {
         let mut node = &self.found.node;
-        for step in &path {
+        for step in path {
             let Some(next) = child(node, step) else { break };
             node = next;
         }
-        let at = Pos::new(self.file.clone(), node.at.line, node.at.column);
-        let act = Act::Change { object: key_of(&self.found), change: ValueChange { path, what } };
-        FileEdit { shown: PlacedEdit { at, words }, act }
+        Pos::new(self.file.clone(), node.at.line, node.at.column)
     }
 
     /// Makes an edit that appends to a list, which is created if it is missing.
