@@ -18,6 +18,27 @@ fn a_misspelt_group_removes_no_cluster() {
     assert!(ran.out.starts_with("no changes\n"), "{}", ran.out);
 }
 
+#[test]
+fn a_hint_has_a_line_of_its_own_in_the_status() {
+    let repo = small_fleet();
+    repo.write("clusters/a.yaml", cluster("a", &[]).replace("core.kubefed.io", "core.kubfed.io"));
+    repo.commit("slip");
+    repo.publish().expect(1);
+    let status = run(&["status", "--repo", repo.arg()]);
+    assert!(status.out.contains("\n    hint: did you mean `core.kubefed.io`?\n"), "{}", status.out);
+}
+
+#[test]
+fn a_misspelt_member_becomes_no_cluster() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let target = tempfile::tempdir().unwrap();
+    let ran = repo.sync("aa", target.path(), &[]);
+    assert!(ran.code != 0 && ran.err.contains("did you mean `a`?"), "{}", ran.err);
+    let status = run(&["status", "--repo", repo.arg()]);
+    assert!(!status.out.contains("\naa "), "{}", status.out);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn results_that_can_not_be_written_are_an_error() {

@@ -255,7 +255,9 @@ impl<'a> Syncer<'a> {
         let (config, repo) = (self.config, self.repo);
         // Clears a failure to write the last report, as on a full disk.
         repo.start_over();
-        let earlier = read_status(repo, &config.refs, &config.cluster)?.and_then(|status| status.applied);
+        let earlier = read_status(repo, &config.refs, &config.cluster)?;
+        let is_new = earlier.is_none();
+        let earlier = earlier.and_then(|status| status.applied);
         let applied: Applied = match result {
             Ok(outcome) => {
                 let applied =
@@ -272,6 +274,12 @@ impl<'a> Syncer<'a> {
         facts_file::add(&mut status, self.hooks.facts(), || {
             read_status(repo, &config.refs, &config.cluster)
         })?;
+        // A misspelt name must not become a cluster that fails for good.
+        let is_misspelt =
+            matches!(result, Err(SyncError::Folder(FolderError::NoFolder { hint: Some(_), .. })));
+        if is_misspelt && is_new {
+            return Ok(false);
+        }
         // Without the lease or the API server, the status cannot be shown.
         if !matches!(result, Err(SyncError::NotAdmitted(_))) {
             self.backend.show_status(&status);

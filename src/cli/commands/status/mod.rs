@@ -243,8 +243,8 @@ impl FleetStatus<'_> {
             let source = short(source);
             let (errors, warnings) = (counted(*errors, "error"), counted(*warnings, "warning"));
             out.push_str(&format!("last source {source}: {errors}, {warnings}\n"));
-            for message in messages.iter().take(MOST_ERRORS) {
-                out.push_str(&format!("  {}\n", ui.tint(&harmless_line(message), Tone::Bad)));
+            for line in messages.iter().take(MOST_ERRORS).flat_map(|message| message.lines()) {
+                out.push_str(&format!("  {}\n", ui.tint(&harmless_line(line), Tone::Bad)));
             }
             if messages.len() > MOST_ERRORS {
                 let more = messages.len() - MOST_ERRORS;
