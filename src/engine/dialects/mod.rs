@@ -10,6 +10,7 @@ pub mod inventory;
 mod kinds;
 pub mod kubefed;
 pub mod kubefleet;
+pub mod object_scopes;
 pub mod ocm;
 mod readings;
 mod rollouts;

@@ -54,6 +54,8 @@ pub struct HelmOptions {
     /// The inline values as YAML, with their place. They win over the files.
     pub values: Option<(String, Pos)>,
     pub has_crds: bool,
+    /// Custom kinds without a namespace whose definition is not in the repository, as `kind.group`.
+    pub cluster_scoped: BTreeSet<String>,
     /// Leaves hooks out. Otherwise a chart with hooks is refused.
     pub skips_hooks: bool,
     /// `lookup` finds nothing. Otherwise it fails.
@@ -155,6 +157,7 @@ fn helm_options(spec: &mut Fields<'_>, name: &str) -> Option<HelmOptions> {
     let values_files = values_files(spec);
     let values = values(spec);
     let has_crds = spec.choice("crds", &["include", "skip"]) != Some("skip");
+    let cluster_scoped = spec.strings("clusterScoped").unwrap_or_default();
     let skips_hooks = spec.choice("hooks", &["refuse", "skip"]) == Some("skip");
     let finds_nothing = spec.choice("lookup", &["refuse", "empty"]) == Some("empty");
     let allows_secrets = spec.choice("secrets", &["refuse", "allow"]) == Some("allow");
@@ -166,6 +169,7 @@ fn helm_options(spec: &mut Fields<'_>, name: &str) -> Option<HelmOptions> {
         values_files,
         values,
         has_crds,
+        cluster_scoped: cluster_scoped.into_iter().map(str::to_owned).collect(),
         skips_hooks,
         finds_nothing,
         allows_secrets,

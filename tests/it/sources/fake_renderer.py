@@ -55,7 +55,9 @@ def helm(request, files):
         documents.append({"file": "chart/" + path, "text": text})
     hooks = [{"file": "chart/" + path, "kind": "Job", "name": "migrate", "events": ["pre-install"], "text": ""}
              for path in files if path.startswith("hooks/")]
-    return {"helm": {"documents": documents, "crds": None, "hooks": hooks, "dropped": [], "warnings": [],
+    crds = [{"file": "chart/" + path, "text": files[path]}
+            for path in sorted(files) if path.startswith("crds/") and request["crds"]]
+    return {"helm": {"documents": documents, "crds": crds, "hooks": hooks, "dropped": [], "warnings": [],
                      "values": {"auth": {"existingSecret": ""}}}}
 
 

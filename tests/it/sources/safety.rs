@@ -290,6 +290,56 @@ fn a_chart_writes_no_kind_of_berth() {
 
 #[test]
 #[ignore = "needs Python"]
+fn custom_objects_are_in_the_namespace_unless_a_definition_says_otherwise() {
+    let fleet = SourceFleet::fake();
+    let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gadgets.example.com}\n\
+        spec: {group: example.com, scope: Cluster, names: {kind: Gadget, plural: gadgets}}\n";
+    let object = |kind: &str| format!("apiVersion: example.com/v1\nkind: {kind}\nmetadata:\n  name: one\n");
+    fleet.repo.write("charts/web/crds/gadgets.yaml", definition);
+    for kind in ["Gadget", "Widget"] {
+        fleet.repo.write(&format!("charts/web/templates/{kind}.yaml"), object(kind));
+    }
+    let source = |more: &str| fleet.repo.write("apps/web.yaml", helm_source("web", "charts/web", more));
+    // The rendered objects: the one in a namespace is placed, the other is as it was rendered.
+    let assert_scopes = |title: &str| {
+        fleet.commit_and_publish(title).expect(0);
+        let files = fleet.repo.files("berth/rendered");
+        let kept = |kind: &str| {
+            let end = format!("/templates/{kind}.yaml");
+            files
+                .iter()
+                .find(|(path, _)| path.ends_with(&end))
+                .map(|(_, text)| text.clone())
+                .unwrap_or_default()
+        };
+        assert_eq!(kept("Gadget"), object("Gadget").trim_end(), "{title}");
+        assert!(kept("Widget").contains("namespace: shop"), "{title}: {}", kept("Widget"));
+        assert!(fleet.copy("shop/Widget.example.com_one.yaml").is_some(), "{title}: {:?}", files.keys());
+    };
+    assert_scopes("the definition comes with the chart");
+    source("  crds: skip\n");
+    assert_scopes("the definition is left out");
+    fleet.repo.write("apps/definitions.yaml", definition);
+    std::fs::remove_file(fleet.repo.path().join("charts/web/crds/gadgets.yaml")).expect("a file");
+    assert_scopes("the definition is a file of the fleet");
+    std::fs::remove_file(fleet.repo.path().join("apps/definitions.yaml")).expect("a file");
+    source("  clusterScoped: [Gadget.example.com]\n");
+    assert_scopes("the source names the kind");
+    fleet.run(&["verify"]).expect(0);
+}
+
+#[test]
+#[ignore = "needs Python"]
+fn metadata_that_is_no_mapping_is_a_fault_and_no_crash() {
+    let fleet = SourceFleet::fake();
+    fleet.repo.write("charts/web/templates/odd.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: odd\n");
+    let ran = fleet.commit_and_publish("odd").expect(1);
+    assert!(ran.err.contains("metadata") && !ran.err.contains("panicked"), "{}", ran.err);
+    assert!(fleet.copy(WEB).is_some());
+}
+
+#[test]
+#[ignore = "needs Python"]
 fn excludes_for_charts_do_not_hide_what_they_render() {
     let fleet = SourceFleet::fake();
     fleet.repo.write(

@@ -3,6 +3,7 @@
 //! One table determines both the claim on a document and its reader. The loader reports an unlisted kind of
 //! these groups as unknown, with the nearest name.
 
+use crate::dialects::object_scopes::ObjectScope;
 use crate::dialects::{AccessRole, Claim, Document, PlacementFields, ReadKind};
 use berth_base::diag::Severity;
 use berth_base::model::Key;
@@ -36,53 +37,46 @@ pub enum Role {
     Bookkeeping,
 }
 
-struct KindRow(&'static str, &'static str, Role, Scope);
-
-/// The scope of a kind's objects: a namespace or the cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    Cluster,
-    Namespaced,
-}
+struct KindRow(&'static str, &'static str, Role, ObjectScope);
 
 const ROWS: [KindRow; 37] = [
-    KindRow(CLUSTER_GROUP, "MemberCluster", Role::Cluster, Scope::Cluster),
-    KindRow(CLUSTER_GROUP, "InternalMemberCluster", Role::Bookkeeping, Scope::Namespaced),
-    KindRow(PLACEMENT_GROUP, "ClusterResourcePlacement", Role::Placement, Scope::Cluster),
-    KindRow(PLACEMENT_GROUP, "ResourcePlacement", Role::Placement, Scope::Namespaced),
-    KindRow(PLACEMENT_GROUP, "ClusterResourceOverride", Role::Override, Scope::Cluster),
-    KindRow(PLACEMENT_GROUP, "ResourceOverride", Role::Override, Scope::Namespaced),
-    KindRow(PLACEMENT_GROUP, "ClusterResourceEnvelope", Role::Envelope, Scope::Cluster),
-    KindRow(PLACEMENT_GROUP, "ResourceEnvelope", Role::Envelope, Scope::Namespaced),
-    KindRow(PLACEMENT_GROUP, "ClusterResourcePlacementEviction", Role::Eviction, Scope::Cluster),
-    KindRow(PLACEMENT_GROUP, "ClusterResourcePlacementDisruptionBudget", Role::Budget, Scope::Cluster),
-    KindRow(PLACEMENT_GROUP, "ClusterStagedUpdateRun", Role::StagedUpdate, Scope::Cluster),
-    KindRow(PLACEMENT_GROUP, "ClusterStagedUpdateStrategy", Role::StagedUpdate, Scope::Cluster),
-    KindRow(PLACEMENT_GROUP, "ClusterApprovalRequest", Role::Approval, Scope::Cluster),
-    KindRow(PLACEMENT_GROUP, "StagedUpdateRun", Role::StagedUpdate, Scope::Namespaced),
-    KindRow(PLACEMENT_GROUP, "StagedUpdateStrategy", Role::StagedUpdate, Scope::Namespaced),
-    KindRow(PLACEMENT_GROUP, "ApprovalRequest", Role::Approval, Scope::Namespaced),
-    KindRow(PLACEMENT_GROUP, "ClusterResourcePlacementStatus", Role::Bookkeeping, Scope::Namespaced),
-    KindRow(PLACEMENT_GROUP, "ClusterSchedulingPolicySnapshot", Role::Bookkeeping, Scope::Cluster),
-    KindRow(PLACEMENT_GROUP, "SchedulingPolicySnapshot", Role::Bookkeeping, Scope::Namespaced),
-    KindRow(PLACEMENT_GROUP, "ClusterResourceSnapshot", Role::Bookkeeping, Scope::Cluster),
-    KindRow(PLACEMENT_GROUP, "ResourceSnapshot", Role::Bookkeeping, Scope::Namespaced),
-    KindRow(PLACEMENT_GROUP, "ClusterResourceBinding", Role::Bookkeeping, Scope::Cluster),
-    KindRow(PLACEMENT_GROUP, "ResourceBinding", Role::Bookkeeping, Scope::Namespaced),
-    KindRow(PLACEMENT_GROUP, "ClusterResourceOverrideSnapshot", Role::Bookkeeping, Scope::Cluster),
-    KindRow(PLACEMENT_GROUP, "ResourceOverrideSnapshot", Role::Bookkeeping, Scope::Namespaced),
-    KindRow(PLACEMENT_GROUP, "Work", Role::Bookkeeping, Scope::Namespaced),
-    KindRow(PLACEMENT_GROUP, "AppliedWork", Role::Bookkeeping, Scope::Cluster),
-    KindRow(NEXT_GROUP, "ClusterPlacementPolicy", Role::PlacementPolicy, Scope::Cluster),
-    KindRow(NEXT_GROUP, "PlacementPolicy", Role::PlacementPolicy, Scope::Namespaced),
-    KindRow(NEXT_GROUP, "ClusterPlacementBinding", Role::Bookkeeping, Scope::Cluster),
-    KindRow(NEXT_GROUP, "PlacementBinding", Role::Bookkeeping, Scope::Namespaced),
-    KindRow(NEXT_GROUP, "ClusterPlacementResourceSnapshot", Role::Bookkeeping, Scope::Cluster),
-    KindRow(NEXT_GROUP, "PlacementResourceSnapshot", Role::Bookkeeping, Scope::Namespaced),
-    KindRow(NEXT_GROUP, "ClusterRequest", Role::Bookkeeping, Scope::Cluster),
-    KindRow(NEXT_GROUP, "ClusterClaim", Role::Bookkeeping, Scope::Cluster),
-    KindRow(NEXT_GROUP, "ClusterProviderClass", Role::Bookkeeping, Scope::Cluster),
-    KindRow(NEXT_GROUP, "Work", Role::Bookkeeping, Scope::Namespaced),
+    KindRow(CLUSTER_GROUP, "MemberCluster", Role::Cluster, ObjectScope::Cluster),
+    KindRow(CLUSTER_GROUP, "InternalMemberCluster", Role::Bookkeeping, ObjectScope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourcePlacement", Role::Placement, ObjectScope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ResourcePlacement", Role::Placement, ObjectScope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourceOverride", Role::Override, ObjectScope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ResourceOverride", Role::Override, ObjectScope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourceEnvelope", Role::Envelope, ObjectScope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ResourceEnvelope", Role::Envelope, ObjectScope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourcePlacementEviction", Role::Eviction, ObjectScope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ClusterResourcePlacementDisruptionBudget", Role::Budget, ObjectScope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ClusterStagedUpdateRun", Role::StagedUpdate, ObjectScope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ClusterStagedUpdateStrategy", Role::StagedUpdate, ObjectScope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ClusterApprovalRequest", Role::Approval, ObjectScope::Cluster),
+    KindRow(PLACEMENT_GROUP, "StagedUpdateRun", Role::StagedUpdate, ObjectScope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "StagedUpdateStrategy", Role::StagedUpdate, ObjectScope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ApprovalRequest", Role::Approval, ObjectScope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourcePlacementStatus", Role::Bookkeeping, ObjectScope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterSchedulingPolicySnapshot", Role::Bookkeeping, ObjectScope::Cluster),
+    KindRow(PLACEMENT_GROUP, "SchedulingPolicySnapshot", Role::Bookkeeping, ObjectScope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourceSnapshot", Role::Bookkeeping, ObjectScope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ResourceSnapshot", Role::Bookkeeping, ObjectScope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourceBinding", Role::Bookkeeping, ObjectScope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ResourceBinding", Role::Bookkeeping, ObjectScope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "ClusterResourceOverrideSnapshot", Role::Bookkeeping, ObjectScope::Cluster),
+    KindRow(PLACEMENT_GROUP, "ResourceOverrideSnapshot", Role::Bookkeeping, ObjectScope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "Work", Role::Bookkeeping, ObjectScope::Namespaced),
+    KindRow(PLACEMENT_GROUP, "AppliedWork", Role::Bookkeeping, ObjectScope::Cluster),
+    KindRow(NEXT_GROUP, "ClusterPlacementPolicy", Role::PlacementPolicy, ObjectScope::Cluster),
+    KindRow(NEXT_GROUP, "PlacementPolicy", Role::PlacementPolicy, ObjectScope::Namespaced),
+    KindRow(NEXT_GROUP, "ClusterPlacementBinding", Role::Bookkeeping, ObjectScope::Cluster),
+    KindRow(NEXT_GROUP, "PlacementBinding", Role::Bookkeeping, ObjectScope::Namespaced),
+    KindRow(NEXT_GROUP, "ClusterPlacementResourceSnapshot", Role::Bookkeeping, ObjectScope::Cluster),
+    KindRow(NEXT_GROUP, "PlacementResourceSnapshot", Role::Bookkeeping, ObjectScope::Namespaced),
+    KindRow(NEXT_GROUP, "ClusterRequest", Role::Bookkeeping, ObjectScope::Cluster),
+    KindRow(NEXT_GROUP, "ClusterClaim", Role::Bookkeeping, ObjectScope::Cluster),
+    KindRow(NEXT_GROUP, "ClusterProviderClass", Role::Bookkeeping, ObjectScope::Cluster),
+    KindRow(NEXT_GROUP, "Work", Role::Bookkeeping, ObjectScope::Namespaced),
 ];
 
 /// The kinds to compare a misspelt kind with.
@@ -143,7 +137,7 @@ fn claim_one(group: &str, kind: &str) -> Claim {
 /// Returns the kinds whose fields are read.
 pub(crate) fn reads() -> Vec<ReadKind> {
     let read = ROWS.iter().filter(|row| row.2 != Role::Bookkeeping);
-    read.map(|row| ReadKind::new(row.0, row.1, versions(row.0), row.3 == Scope::Namespaced)).collect()
+    read.map(|row| ReadKind::new(row.0, row.1, versions(row.0), row.3 == ObjectScope::Namespaced)).collect()
 }
 
 fn versions(group: &str) -> &'static [&'static str] {
@@ -184,7 +178,7 @@ pub fn role(group: &str, kind: &str) -> Option<Role> {
     row(group, kind).map(|row| row.2)
 }
 
-pub fn scope(group: &str, kind: &str) -> Option<Scope> {
+pub fn scope(group: &str, kind: &str) -> Option<ObjectScope> {
     row(group, kind).map(|row| row.3)
 }
 

@@ -24,11 +24,13 @@ use berth_engine::load::{
 };
 use berth_git::shared_refs::trailers::{RENDERER, UNRENDERED};
 use berth_git::{GitError, Repo};
-use berth_sources::{Answer, Failure, HelmAnswer, HelmRequest, Renderer, Request, SourceFault, Values};
+use berth_sources::{
+    Answer, Failure, HelmAnswer, HelmRequest, KustomizeAnswer, Renderer, Request, SourceFault, Values,
+};
 
 pub(super) use files::Origin;
 use files::{Entries, Files, FilesError};
-use objects::{RenderedText, Rules};
+use objects::{ClusterKinds, RenderedText, Rules, defined_kinds};
 
 /// How sources are rendered.
 #[derive(Clone, Debug, Default)]
@@ -79,20 +81,27 @@ pub(super) struct LastFiles<'a> {
     pub kept: &'a BTreeMap<String, ContentId>,
 }
 
-/// Files that may have sources, of the tree that was searched last.
+/// Files of a tree that matter for rendering. A search reads only the files that differ from the last tree.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Candidates {
-    files: SourceFiles,
-    paths: BTreeSet<Arc<str>>,
+    /// May have sources.
+    sources: FileSearch<()>,
+    /// Define custom kinds without a namespace.
+    definitions: FileSearch<ClusterKinds>,
 }
 
-impl Candidates {
-    /// Searches the files that differ from the last tree.
-    fn update(&mut self, files: &SourceFiles) {
+#[derive(Clone, Debug, Default)]
+struct FileSearch<T> {
+    files: SourceFiles,
+    found: BTreeMap<Arc<str>, T>,
+}
+
+impl<T> FileSearch<T> {
+    fn update(&mut self, files: &SourceFiles, find: impl Fn(&SourceFile) -> Option<T>) {
         for change in self.files.changes_by(files, |old, new| old.id == new.id) {
-            match change.after.filter(|file| may_have_source(&file.bytes)) {
-                Some(file) => _ = self.paths.insert(file.path.clone()),
-                None => _ = self.paths.remove(change.key),
+            match change.after.and_then(|file| Some((file.path.clone(), find(file)?))) {
+                Some((path, found)) => _ = self.found.insert(path, found),
+                None => _ = self.found.remove(change.key),
             }
         }
         self.files = files.clone();
@@ -122,16 +131,20 @@ impl Render<'_> {
         candidates: &mut Candidates,
         parsed: &mut FileCache,
     ) -> Result<RenderingRecord, InputError> {
-        candidates.update(&tree.files);
+        candidates.sources.update(&tree.files, |file| may_have_source(&file.bytes).then_some(()));
         // A file that had a source may be damaged so that nothing in it looks like one.
         let had = self.last.kept.keys().filter_map(|path| rendered::document_file(path)).map(Arc::from);
-        let paths: BTreeSet<Arc<str>> = candidates.paths.iter().cloned().chain(had).collect();
+        let paths: BTreeSet<Arc<str>> = candidates.sources.found.keys().cloned().chain(had).collect();
         let found = find_sources(tree, &paths, parsed);
         if found.sources.is_empty() && found.faulty.is_empty() && found.unreadable.is_empty() {
             return Ok(RenderingRecord::default());
         }
+        candidates
+            .definitions
+            .update(&tree.files, |file| Some(defined_kinds(&file.bytes)).filter(|kinds| !kinds.is_empty()));
         let mut pass = RenderPass {
             render: self,
+            cluster_kinds: candidates.definitions.found.values().flatten().cloned().collect(),
             files: Files { repo: self.repo, origin: self.origin, tree, is_edited: self.is_edited },
             made: BTreeMap::new(),
             rendered: Rendered::default(),
@@ -157,6 +170,8 @@ pub(super) fn collapse(tree: &mut SourceTree, before: &Rendered) {
 /// The rendering of one tree.
 struct RenderPass<'a> {
     render: &'a Render<'a>,
+    /// The custom kinds without a namespace that a file of the tree or a rendered file defines.
+    cluster_kinds: ClusterKinds,
     files: Files<'a>,
     made: BTreeMap<String, Vec<u8>>,
     rendered: Rendered,
@@ -178,8 +193,12 @@ impl From<GitError> for Refusal {
 
 impl RenderPass<'_> {
     fn render_all(&mut self, found: &FoundSources) -> Result<(), InputError> {
+        let mut answers = Vec::new();
         for source in &found.sources {
-            self.render_one(source)?;
+            match self.attempt(source, &source.folder()) {
+                Ok(answer) => answers.push((source, answer)),
+                Err(refusal) => self.fail(source, refusal)?,
+            }
         }
         // Their faults are reported when the documents are loaded.
         for folder in &found.faulty {
@@ -194,20 +213,31 @@ impl RenderPass<'_> {
                 self.keep_last(folder)?;
             }
         }
+        // All definitions are known before the first namespace is added.
+        let rendered = answers.iter().flat_map(|(_, answer)| texts_of(answer)).map(str::as_bytes);
+        let texts = rendered.chain(self.made.values().map(Vec::as_slice));
+        let defined: ClusterKinds = texts.flat_map(defined_kinds).collect();
+        self.cluster_kinds.extend(defined);
+        for (source, answer) in answers {
+            match self.files_of(source, &answer) {
+                Ok(files) => {
+                    let folder = source.folder();
+                    let below = |(path, bytes)| (format!("{folder}/{path}"), bytes);
+                    self.made.extend(files.into_iter().map(below));
+                }
+                Err(refusal) => self.fail(source, refusal)?,
+            }
+        }
         Ok(())
     }
 
-    fn render_one(&mut self, source: &RenderSource) -> Result<(), InputError> {
+    /// Keeps the last published files of a source that cannot be rendered, and reports why.
+    fn fail(&mut self, source: &RenderSource, refusal: Refusal) -> Result<(), InputError> {
         let folder = source.folder();
-        let faults = match self.attempt(source, &folder) {
-            Ok(files) => {
-                let below = |(path, bytes)| (format!("{folder}/{path}"), bytes);
-                self.made.extend(files.into_iter().map(below));
-                return Ok(());
-            }
-            Err(Refusal::Input(error)) => return Err(error),
-            Err(Refusal::Source(faults)) => faults,
-            Err(Refusal::Renderer { message, hint }) => {
+        let faults = match refusal {
+            Refusal::Input(error) => return Err(error),
+            Refusal::Source(faults) => faults,
+            Refusal::Renderer { message, hint } => {
                 self.record.failed.insert(folder.clone());
                 let hint = [Some(message), hint].into_iter().flatten().collect::<Vec<_>>().join("\n  ");
                 // A proof repeats the message, but has no hint.
@@ -229,7 +259,7 @@ impl RenderPass<'_> {
     }
 
     /// Renders a source, unless the publication that is proven failed to.
-    fn attempt(&mut self, source: &RenderSource, folder: &str) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
+    fn attempt(&mut self, source: &RenderSource, folder: &str) -> Result<Arc<Answer>, Refusal> {
         let recorded = match self.render.rendering {
             Rendering::Recorded { failed, .. } if failed.contains(folder) => {
                 return Err(Refusal::Renderer { message: String::new(), hint: None });
@@ -256,11 +286,7 @@ impl RenderPass<'_> {
         done
     }
 
-    fn helm(
-        &mut self,
-        source: &RenderSource,
-        options: &HelmOptions,
-    ) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
+    fn helm(&mut self, source: &RenderSource, options: &HelmOptions) -> Result<Arc<Answer>, Refusal> {
         let entries = self.folder_of(source, self.files.below(&source.path))?;
         let request = Request::Helm(HelmRequest {
             path: ".".to_owned(),
@@ -269,18 +295,44 @@ impl RenderPass<'_> {
             values: self.values(options)?,
             kube_version: options.kube_version.clone(),
             api_versions: options.api_versions.clone(),
-            crds: options.has_crds,
+            // Definitions that are left out still say which kinds have no namespace.
+            crds: true,
             hooks: true,
             tests: false,
             lookup: if options.finds_nothing { "empty" } else { "refuse" },
         });
-        let answer = self.ask(source, &entries, &source.path, &request)?;
-        let Answer::Helm(answer) = &*answer else { return Err(odd_answer()) };
+        self.ask(source, &entries, &source.path, &request)
+    }
+
+    fn kustomize(&mut self, source: &RenderSource) -> Result<Arc<Answer>, Refusal> {
+        let entries = self.folder_of(source, self.files.closure(&source.path))?;
+        let request = Request::Kustomize { path: source.path.clone() };
+        self.ask(source, &entries, "", &request)
+    }
+
+    /// Makes the files of a source from the answer of the renderer.
+    fn files_of(
+        &mut self,
+        source: &RenderSource,
+        answer: &Answer,
+    ) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
+        match (answer, &source.kind) {
+            (Answer::Helm(answer), SourceKind::Helm(options)) => self.helm_files(source, options, answer),
+            (Answer::Kustomize(answer), SourceKind::Kustomize) => self.kustomize_files(source, answer),
+            _ => Err(odd_answer()),
+        }
+    }
+
+    fn helm_files(
+        &mut self,
+        source: &RenderSource,
+        options: &HelmOptions,
+        answer: &HelmAnswer,
+    ) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
         self.warn(source, &answer.warnings);
         self.check_hooks(source, options, answer)?;
-        let documents: Vec<RenderedText<'_>> = answer
-            .crds
-            .iter()
+        let crds = answer.crds.iter().filter(|_| options.has_crds);
+        let documents: Vec<RenderedText<'_>> = crds
             .chain(&answer.documents)
             .map(|document| RenderedText {
                 // The first part is the name of the chart.
@@ -291,23 +343,30 @@ impl RenderPass<'_> {
         let rules = Rules {
             source,
             namespace: Some(&options.namespace),
+            cluster_kinds: &self.cluster_kinds.union(&options.cluster_scoped).cloned().collect(),
             allows_secrets: options.allows_secrets,
             values: &answer.values,
         };
         objects::files_of(&documents, &rules).map_err(Refusal::Source)
     }
 
-    fn kustomize(&mut self, source: &RenderSource) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
-        let entries = self.folder_of(source, self.files.closure(&source.path))?;
-        let request = Request::Kustomize { path: source.path.clone() };
-        let answer = self.ask(source, &entries, "", &request)?;
-        let Answer::Kustomize(answer) = &*answer else { return Err(odd_answer()) };
+    fn kustomize_files(
+        &mut self,
+        source: &RenderSource,
+        answer: &KustomizeAnswer,
+    ) -> Result<BTreeMap<String, Vec<u8>>, Refusal> {
         self.warn(source, &answer.warnings);
         let text = |text| RenderedText { template: KUSTOMIZED, text };
         let documents: Vec<RenderedText<'_>> =
             answer.documents.iter().map(|one| text(one.as_str())).collect();
         // The data of a base's Secrets is in the repository already.
-        let rules = Rules { source, namespace: None, allows_secrets: true, values: &Json::Null };
+        let rules = Rules {
+            source,
+            namespace: None,
+            cluster_kinds: &self.cluster_kinds,
+            allows_secrets: true,
+            values: &Json::Null,
+        };
         objects::files_of(&documents, &rules).map_err(Refusal::Source)
     }
 
@@ -445,6 +504,16 @@ impl RenderPass<'_> {
 
 /// The file of everything that a base builds.
 const KUSTOMIZED: &str = "objects.yaml";
+
+/// Returns the texts of an answer, with those of the definitions.
+fn texts_of(answer: &Answer) -> Vec<&str> {
+    match answer {
+        Answer::Helm(answer) => {
+            answer.crds.iter().chain(&answer.documents).map(|document| &*document.text).collect()
+        }
+        Answer::Kustomize(answer) => answer.documents.iter().map(String::as_str).collect(),
+    }
+}
 
 fn odd_answer() -> Refusal {
     let message = "the renderer answers another question".to_owned();

@@ -1,6 +1,6 @@
 //! Rendered documents → files of the tree: what Helm does only when it applies them, and what berth refuses.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
@@ -9,39 +9,11 @@ use berth_base::model::API_VERSION;
 use berth_base::model::object::group_of;
 use berth_base::source::wanted;
 use berth_base::yaml::{self, Limits, Node, Value, emit, list_kind};
+use berth_engine::dialects::object_scopes::{DEFINITION, ObjectScope};
 use berth_engine::load::{RenderSource, append};
 
-/// The kinds of Kubernetes itself that are in a namespace, with their groups.
-const NAMESPACED: &[(&str, &[&str])] = &[
-    (
-        "",
-        &[
-            "ConfigMap",
-            "Endpoints",
-            "Event",
-            "LimitRange",
-            "PersistentVolumeClaim",
-            "Pod",
-            "PodTemplate",
-            "ReplicationController",
-            "ResourceQuota",
-            "Secret",
-            "Service",
-            "ServiceAccount",
-        ],
-    ),
-    ("apps", &["ControllerRevision", "DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"]),
-    ("autoscaling", &["HorizontalPodAutoscaler"]),
-    ("batch", &["CronJob", "Job"]),
-    ("coordination.k8s.io", &["Lease"]),
-    ("discovery.k8s.io", &["EndpointSlice"]),
-    ("events.k8s.io", &["Event"]),
-    ("networking.k8s.io", &["Ingress", "NetworkPolicy"]),
-    ("policy", &["PodDisruptionBudget"]),
-    ("rbac.authorization.k8s.io", &["Role", "RoleBinding"]),
-    ("resource.k8s.io", &["ResourceClaim", "ResourceClaimTemplate"]),
-    ("storage.k8s.io", &["CSIStorageCapacity"]),
-];
+/// Custom kinds without a namespace, as `kind.group`.
+pub(super) type ClusterKinds = BTreeSet<String>;
 
 /// A document as it was rendered.
 pub(super) struct RenderedText<'a> {
@@ -55,6 +27,8 @@ pub(super) struct Rules<'a> {
     pub source: &'a RenderSource,
     /// The namespace of objects without one.
     pub namespace: Option<&'a str>,
+    /// The kinds that no namespace is added to, besides those of Kubernetes.
+    pub cluster_kinds: &'a ClusterKinds,
     pub allows_secrets: bool,
     /// The values of a chart, merged.
     pub values: &'a Json,
@@ -66,10 +40,9 @@ pub(super) fn files_of(
     documents: &[RenderedText<'_>],
     rules: &Rules<'_>,
 ) -> Result<BTreeMap<String, Vec<u8>>, Vec<Diagnostic>> {
-    let namespaced = custom_kinds(documents);
     let (mut files, mut faults) = (BTreeMap::<String, Vec<u8>>::new(), Vec::new());
     for document in documents.iter().filter(|document| has_content(document.text)) {
-        match rules.checked(document, &namespaced) {
+        match rules.checked(document) {
             Ok(text) => append(files.entry(file_name(document.template)).or_default(), &text),
             Err(fault) => faults.push(fault),
         }
@@ -95,11 +68,7 @@ fn has_content(text: &str) -> bool {
 
 impl Rules<'_> {
     /// Returns a document's text, with the namespace if its objects lack one.
-    fn checked(
-        &self,
-        document: &RenderedText<'_>,
-        namespaced: &[(String, String)],
-    ) -> Result<Vec<u8>, Diagnostic> {
+    fn checked(&self, document: &RenderedText<'_>) -> Result<Vec<u8>, Diagnostic> {
         let read = yaml::read(document.text.as_bytes(), &Limits::default());
         if let Some(fault) = read.faults.iter().find(|fault| fault.unreadable.is_some()) {
             let message =
@@ -107,7 +76,7 @@ impl Rules<'_> {
             let hint = "`helm template` and `kustomize build` show the text";
             return Err(self.fault(document, &message).hint(hint));
         }
-        let lacks = |object: &Node| self.namespace.is_some() && lacks_namespace(object, namespaced);
+        let lacks = |object: &Node| self.lacks_namespace(object);
         let (mut text, mut is_changed) = (Vec::new(), false);
         for one in read.documents {
             let objects = objects(one.root.clone());
@@ -158,6 +127,25 @@ impl Rules<'_> {
         Err(self.fault(document, &message).hint(hint))
     }
 
+    /// Reports whether an object needs a namespace and has none. A custom kind is in a namespace unless something says
+    /// otherwise, as most are.
+    fn lacks_namespace(&self, object: &Node) -> bool {
+        let (group, kind) = group_and_kind(object);
+        let is_missing = match object.get("metadata").map(|metadata| (metadata, &metadata.value)) {
+            None | Some((_, Value::Null)) => true,
+            Some((metadata, Value::Map(_))) => metadata
+                .get("namespace")
+                .is_none_or(|namespace| namespace.is_null() || namespace.as_str() == Some("")),
+            // Loading the object reports the fault.
+            Some(_) => false,
+        };
+        let is_in_namespace = || match ObjectScope::of_built_in(&group, &kind) {
+            Some(scope) => scope == ObjectScope::Namespaced,
+            None => !self.cluster_kinds.contains(&format!("{kind}.{group}")),
+        };
+        self.namespace.is_some() && !kind.is_empty() && is_missing && is_in_namespace()
+    }
+
     /// Makes the fault of a template.
     fn fault(&self, document: &RenderedText<'_>, message: &str) -> Diagnostic {
         let at = Pos::file(format!("{}/{}", self.source.path, document.template));
@@ -193,28 +181,21 @@ fn group_and_kind(object: &Node) -> (String, String) {
     (group_of(text("apiVersion")).to_owned(), text("kind").to_owned())
 }
 
-/// Returns the kinds in namespaces that the documents define themselves, with their groups.
-fn custom_kinds(documents: &[RenderedText<'_>]) -> Vec<(String, String)> {
-    let definitions = documents.iter().filter(|document| document.text.contains("CustomResourceDefinition"));
-    let read =
-        definitions.flat_map(|document| yaml::read(document.text.as_bytes(), &Limits::default()).documents);
-    let kind = |root: Node| {
-        let spec = root.get("spec")?;
+/// Returns the kinds without a namespace that the definitions in a text describe.
+pub(super) fn defined_kinds(text: &[u8]) -> ClusterKinds {
+    let (group, kind) = DEFINITION;
+    if !str::from_utf8(text).is_ok_and(|text| text.contains(kind)) {
+        return ClusterKinds::new();
+    }
+    let defined = |object: Node| {
+        let spec =
+            object.get("spec").filter(|_| group_and_kind(&object) == (group.to_owned(), kind.to_owned()))?;
         let text = |node: &Node, key: &str| Some(node.get(key)?.as_str()?.to_owned());
-        let is_namespaced = text(spec, "scope")? == "Namespaced";
-        let kind = (text(spec, "group")?, text(spec.get("names")?, "kind")?);
-        is_namespaced.then_some(kind)
+        let is_in_cluster = ObjectScope::of_word(&text(spec, "scope")?) == ObjectScope::Cluster;
+        is_in_cluster.then_some(format!("{}.{}", text(spec.get("names")?, "kind")?, text(spec, "group")?))
     };
-    read.filter_map(|document| kind(document.root)).collect()
-}
-
-/// Reports whether an object needs a namespace and has none.
-fn lacks_namespace(object: &Node, custom: &[(String, String)]) -> bool {
-    let (group, kind) = group_and_kind(object);
-    let is_known = NAMESPACED.iter().any(|(of, kinds)| *of == group && kinds.contains(&&*kind));
-    let namespace = object.get("metadata").and_then(|metadata| metadata.get("namespace"));
-    let is_missing = namespace.is_none_or(|namespace| namespace.is_null() || namespace.as_str() == Some(""));
-    is_missing && (is_known || custom.iter().any(|(of, name)| *of == group && *name == kind))
+    let documents = yaml::read(text, &Limits::default()).documents;
+    documents.into_iter().flat_map(|document| objects(document.root)).filter_map(defined).collect()
 }
 
 /// Returns the text of a document with the namespace in its objects. Adds one line where it can, so that all other

@@ -12,7 +12,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use super::common_mistakes::label_selector;
-use super::kinds::Scope as ObjectScope;
+use crate::dialects::object_scopes::ObjectScope;
 use berth_base::diag::{Diagnostic, did_you_mean};
 use berth_base::model::Selector;
 use berth_base::yaml::fields::{Fields, Scope};

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use crate::dialects::kubefleet::envelope::Envelope;
-use crate::dialects::kubefleet::kinds::{self, CLUSTER_GROUP, PLACEMENT_GROUP, Scope};
+use crate::dialects::kubefleet::kinds::{self, CLUSTER_GROUP, PLACEMENT_GROUP};
+use crate::dialects::object_scopes::{DEFINITION, ObjectScope};
 use crate::dialects::{Document, ParsedDocument, ReadingContext};
 use berth_base::model::object::ObjectId;
 use berth_base::model::selector::Labels;
@@ -78,7 +79,7 @@ impl<'a> Selectable<'a> {
         equal(&self.by_namespace, |item| self.namespace(item).cmp(namespace))
     }
 
-    pub fn scope(&self, group: &str, kind: &str) -> Option<Scope> {
+    pub fn scope(&self, group: &str, kind: &str) -> Option<ObjectScope> {
         self.scopes.of(group, kind)
     }
 
@@ -187,85 +188,43 @@ pub fn travels(object: &ParsedDocument, services: &BTreeSet<(&str, &str)>) -> bo
     }
 }
 
-/// Cluster-scoped kinds of Kubernetes' own groups; their other kinds are namespaced.
-const CLUSTER_SCOPED: [(&str, &[&str]); 13] = [
-    ("", &["Namespace", "Node", "PersistentVolume", "ComponentStatus"]),
-    ("admissionregistration.k8s.io", &[]),
-    ("apiextensions.k8s.io", &[]),
-    ("apiregistration.k8s.io", &[]),
-    ("authentication.k8s.io", &[]),
-    ("authorization.k8s.io", &["SelfSubjectAccessReview", "SelfSubjectRulesReview", "SubjectAccessReview"]),
-    ("certificates.k8s.io", &["CertificateSigningRequest", "ClusterTrustBundle"]),
-    ("flowcontrol.apiserver.k8s.io", &[]),
-    ("networking.k8s.io", &["IngressClass", "IPAddress", "ServiceCIDR"]),
-    ("node.k8s.io", &[]),
-    ("rbac.authorization.k8s.io", &["ClusterRole", "ClusterRoleBinding"]),
-    ("scheduling.k8s.io", &[]),
-    (
-        "storage.k8s.io",
-        &["CSIDriver", "CSINode", "StorageClass", "VolumeAttachment", "VolumeAttributesClass"],
-    ),
-];
-
-/// Groups whose kinds are all namespaced.
-const NAMESPACED: [&str; 8] = [
-    "apps",
-    "autoscaling",
-    "batch",
-    "coordination.k8s.io",
-    "discovery.k8s.io",
-    "events.k8s.io",
-    "extensions",
-    "policy",
-];
-
 /// The scopes that the repository shows for kinds beyond Kubernetes' own.
 #[derive(Debug)]
 pub(crate) struct Scopes<'a> {
-    told: BTreeMap<(&'a str, &'a str), Scope>,
+    known: BTreeMap<(&'a str, &'a str), ObjectScope>,
 }
 
 impl<'a> Scopes<'a> {
     pub fn new(plain: &'a [&'a Document]) -> Scopes<'a> {
-        let mut told = BTreeMap::new();
+        let mut known = BTreeMap::new();
         for key in plain.iter().map(|document| &document.key) {
-            let scope = if key.namespace.is_empty() { Scope::Cluster } else { Scope::Namespaced };
+            let scope = if key.namespace.is_empty() { ObjectScope::Cluster } else { ObjectScope::Namespaced };
             // An object without a namespace does not contradict one with a namespace.
-            let known = told.entry((&*key.group, &*key.kind)).or_insert(scope);
-            if scope == Scope::Namespaced {
-                *known = scope;
+            let scope_of_kind = known.entry((&*key.group, &*key.kind)).or_insert(scope);
+            if scope == ObjectScope::Namespaced {
+                *scope_of_kind = scope;
             }
         }
-        told.extend(plain.iter().filter_map(|document| definition(document)));
-        Scopes { told }
+        known.extend(plain.iter().filter_map(|document| definition(document)));
+        Scopes { known }
     }
 
-    pub fn of(&self, group: &str, kind: &str) -> Option<Scope> {
-        built_in(group, kind)
+    pub fn of(&self, group: &str, kind: &str) -> Option<ObjectScope> {
+        ObjectScope::of_built_in(group, kind)
             .or_else(|| kinds::scope(group, kind))
-            .or_else(|| self.told.get(&(group, kind)).copied())
+            .or_else(|| self.known.get(&(group, kind)).copied())
     }
 }
 
-fn definition(document: &ParsedDocument) -> Option<((&str, &str), Scope)> {
+fn definition(document: &ParsedDocument) -> Option<((&str, &str), ObjectScope)> {
     let key = &document.key;
-    if &*key.kind != "CustomResourceDefinition" || &*key.group != "apiextensions.k8s.io" {
+    if (&*key.group, &*key.kind) != DEFINITION {
         return None;
     }
     let spec = document.root.get("spec")?;
     let group = spec.get("group")?.as_str()?;
     let kind = spec.get("names")?.get("kind")?.as_str()?;
-    let scope = if spec.get("scope")?.as_str()? == "Cluster" { Scope::Cluster } else { Scope::Namespaced };
-    Some(((group, kind), scope))
-}
-
-fn built_in(group: &str, kind: &str) -> Option<Scope> {
-    if NAMESPACED.contains(&group) {
-        return Some(Scope::Namespaced);
-    }
-    let (_, kinds) = CLUSTER_SCOPED.iter().find(|(known, _)| *known == group)?;
-    let cluster = kinds.is_empty() || kinds.contains(&kind);
-    Some(if cluster { Scope::Cluster } else { Scope::Namespaced })
+    Some(((group, kind), ObjectScope::of_word(spec.get("scope")?.as_str()?)))
 }
 
 const METADATA: [&str; 8] = [
