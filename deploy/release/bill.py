@@ -49,6 +49,30 @@ def crates(tree, built, metadata, checksums):
     return components, needs
 
 
+def modules(listing, version):
+    """Returns the components of the renderer: the modules that `go version -m` lists, and Go's own library."""
+    lines = [line.split() for line in listing.splitlines()]
+    found = [tuple(line[1:4]) for line in lines if line[0] == "dep"]
+    own = {
+        "type": "application",
+        "bom-ref": f"pkg:golang/berth.dev/renderer@{version}",
+        "name": "berth-renderer",
+        "version": version,
+        "purl": f"pkg:golang/berth.dev/renderer@{version}",
+        "licenses": [{"expression": "Apache-2.0"}],
+    }
+    go = lines[0][-1].removeprefix("go")
+    components = [own]
+    for name, number, checksum in sorted([*found, ("stdlib", go, "")]):
+        reference = f"pkg:golang/{name}@{number}"
+        component = {"type": "library", "bom-ref": reference, "name": name, "version": number, "purl": reference}
+        if checksum:
+            # The checksum of go.sum is one of all files, which no field of a bill is for.
+            component["properties"] = [{"name": "go.sum", "value": checksum}]
+        components.append(component)
+    return components, [{"ref": own["bom-ref"], "dependsOn": [one["bom-ref"] for one in components[1:]]}]
+
+
 def packages(locked, arch):
     """Returns the components that an image has beside the program: packages of Debian, of which it holds some files."""
     return [

@@ -89,13 +89,14 @@ class Layout:
         return self.blob(json.dumps(value, sort_keys=True, separators=(",", ":")).encode(), kind, **more)
 
 
-def manifest(layout, arch, binary, cache, labels, moment):
+def manifest(layout, arch, programs, cache, labels, moment):
     """Adds the image of one architecture, and returns its descriptor."""
-    program = Tree()
-    program.file("usr/local/bin/berth", binary, 0o755)
+    own = Tree()
+    for name, program in programs.items():
+        own.file(f"usr/local/bin/{name}", program, 0o755)
     layers = [
         ("the files of Debian that berth needs", system(arch, cache).tar(moment)),
-        ("berth", program.tar(moment)),
+        ("berth", own.tar(moment)),
     ]
     created = datetime.fromtimestamp(moment, timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     config = {
@@ -123,8 +124,8 @@ def manifest(layout, arch, binary, cache, labels, moment):
     )
 
 
-def image(binaries, cache, version, commit, moment):
-    """Returns an OCI layout as an archive, with an image for each binary, and the digest under which registries have it."""
+def image(programs, cache, version, commit, moment):
+    """Returns an OCI layout as an archive, with an image for each architecture, and the digest under which registries have it."""
     layout = Layout()
     labels = {
         "org.opencontainers.image.title": "berth",
@@ -133,7 +134,7 @@ def image(binaries, cache, version, commit, moment):
         "org.opencontainers.image.licenses": "Apache-2.0",
     }
     index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json"}
-    images = [manifest(layout, arch, binary, cache, labels, moment) for arch, binary in sorted(binaries.items())]
+    images = [manifest(layout, arch, both, cache, labels, moment) for arch, both in sorted(programs.items())]
     top = layout.document(index | {"manifests": images}, "index.v1+json")
     tagged = top | {"annotations": {"org.opencontainers.image.ref.name": version}}
     layout.tree.file("index.json", json.dumps(index | {"manifests": [tagged]}, sort_keys=True))

@@ -1,4 +1,4 @@
-"""What people download beside the image: an archive with the program and its pages, and a Debian package of both."""
+"""What people download beside the image: an archive with the programs and their pages, and a Debian package of both."""
 
 import hashlib
 import pathlib
@@ -20,8 +20,8 @@ Upstream-Name: berth
 Files: *
 Copyright: the authors of berth
 License: Apache-2.0
- On Debian systems, the text is in /usr/share/common-licenses/Apache-2.0. The crates that are compiled into the
- program have terms of their own, which the bill of materials of the release lists.
+ On Debian systems, the text is in /usr/share/common-licenses/Apache-2.0. The crates and modules that are compiled into
+ the programs have terms of their own, which the bill of materials of the release lists.
 """
 
 
@@ -43,9 +43,10 @@ def units(program):
         yield unit.name, unit.read_text().replace("/usr/local/bin/berth ", f"{program} ")
 
 
-def tarball(binary, pages, version, arch, moment):
+def tarball(programs, pages, version, arch, moment):
     tree = Tree()
-    tree.file("bin/berth", binary, 0o755)
+    for name, program in programs.items():
+        tree.file(f"bin/{name}", program, 0o755)
     for path, content in pages.items():
         tree.file(path, content)
     for name, content in units("/usr/local/bin/berth"):
@@ -54,9 +55,10 @@ def tarball(binary, pages, version, arch, moment):
     return compressed(tree.tar(moment, f"berth-{version}-linux-{arch}/"))
 
 
-def deb(binary, pages, version, arch, moment):
+def deb(programs, pages, version, arch, moment):
     data, control = Tree(), Tree()
-    data.file("usr/bin/berth", binary, 0o755)
+    for name, program in programs.items():
+        data.file(f"usr/bin/{name}", program, 0o755)
     for path, content in pages.items():
         is_manual = path.startswith("share/man/")
         data.file(f"usr/{path}.gz" if is_manual else f"usr/{path}", compressed(content) if is_manual else content)

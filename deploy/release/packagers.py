@@ -35,7 +35,7 @@ def formula(version, sums, downloads, home):
   depends_on "git"
 {parts}
   def install
-    bin.install "bin/berth"
+    bin.install "bin/berth", "bin/berth-renderer"
     man1.install Dir["share/man/man1/*"]
     bash_completion.install "share/bash-completion/completions/berth"
     fish_completion.install "share/fish/vendor_completions.d/berth.fish"
@@ -56,7 +56,7 @@ def plugin(version, sums, downloads, home):
     uri: {url}
     sha256: {digest}
     files:
-    - {{from: berth-{version}-linux-{arch}/bin/berth, to: .}}
+    - {{from: berth-{version}-linux-{arch}/bin/*, to: .}}
     - {{from: berth-{version}-linux-{arch}/share/doc/berth/LICENSE, to: .}}
     bin: berth
 """
@@ -96,7 +96,7 @@ conflicts=('berth')
 {sources}
 package() {{
   cd "$srcdir"/berth-"$pkgver"-linux-*
-  install -Dm755 bin/berth "$pkgdir/usr/bin/berth"
+  install -Dm755 -t "$pkgdir/usr/bin" bin/*
   install -Dm644 share/doc/berth/LICENSE "$pkgdir/usr/share/licenses/$pkgname/LICENSE"
   for folder in {" ".join(SHARE)}; do
     install -Dm644 -t "$pkgdir/usr/share/$folder" "share/$folder"/*

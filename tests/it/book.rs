@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-use crate::support::record;
+use crate::support::programs::{made, skipped};
+use crate::support::{Ran, hermetic, record};
 
 /// The most words of all pages that people write.
 const MOST_WORDS: usize = 40_000;
@@ -108,6 +109,24 @@ fn the_table_of_contents_has_every_page_and_every_link_leads_somewhere() {
         .flat_map(|file| links(&read(&file)).into_iter().filter_map(move |link| fault(&file, &link)))
         .collect();
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+#[ignore = "needs mdBook"]
+fn mdbook_builds_the_book_without_a_warning() {
+    let program = match made(&["ready", "mdbook"], "mdbook") {
+        Ok(program) => program,
+        Err(why) => return skipped("mdBook", &why),
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut build = hermetic(program.to_str().expect("a path"));
+    build.args(["build", "--dest-dir"]).arg(folder.path()).arg(root().join("docs"));
+    let ran = Ran::of(&mut build).expect(0);
+    assert!(!ran.err.contains("WARN") && !ran.err.contains("ERROR"), "{}", ran.err);
+    for page in pages().into_keys().filter(|page| page != CONTENTS) {
+        let built = folder.path().join(page.replace(".md", ".html"));
+        assert!(built.is_file(), "{}", built.display());
+    }
 }
 
 #[test]

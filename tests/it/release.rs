@@ -117,7 +117,9 @@ fn bills_list_the_crates_of_cargo_tree(arch: &str, target: &str) {
         .flat_map(|one| one["dependsOn"].as_array().unwrap())
         .filter_map(Json::as_str)
         .collect();
-    for component in program["components"].as_array().unwrap() {
+    let components = program["components"].as_array().unwrap();
+    let is_crate = |one: &&Json| one["purl"].as_str().unwrap().starts_with("pkg:cargo/");
+    for component in components.iter().filter(is_crate) {
         assert!(component["licenses"][0]["expression"].is_string(), "{component}");
         assert!(needs.contains(component["bom-ref"].as_str().unwrap()), "{component}");
         match component["hashes"][0]["content"].as_str() {
@@ -125,10 +127,21 @@ fn bills_list_the_crates_of_cargo_tree(arch: &str, target: &str) {
             None => assert!(component["name"].as_str().unwrap().starts_with("berth-"), "{component}"),
         }
     }
+    // The renderer has the modules of its go.sum.
+    let sums = include_str!("../../src/sources/renderer/go.sum");
+    let modules: Vec<&Json> = components.iter().filter(|one| !is_crate(one)).collect();
+    assert!(modules.len() > 50, "{}", modules.len());
+    for module in modules {
+        assert!(needs.contains(module["bom-ref"].as_str().unwrap()) || module["name"] == "berth-renderer");
+        let text = |field: &str| module[field].as_str().unwrap();
+        if let Some(sum) = module["properties"][0]["value"].as_str() {
+            assert!(sums.contains(&format!("{} {} {sum}\n", text("name"), text("version"))), "{module}");
+        }
+    }
     // The image has packages of Debian beside them, and says so to scanners.
     let Some(unpacked) = self::image() else { return };
     let there = std::fs::read_dir(unpacked.path("root/var/lib/dpkg/status.d")).unwrap().count();
-    assert_eq!(image["components"].as_array().unwrap().len(), expected.len() + there);
+    assert_eq!(image["components"].as_array().unwrap().len(), components.len() + there);
     assert!(there > 10);
 }
 
@@ -210,8 +223,13 @@ fn the_archive_and_the_package_bring_a_static_program_and_its_pages() {
             Ran::of(hermetic(program.to_str().unwrap()).arg("--version")).expect(0).out,
             format!("berth {VERSION}\n")
         );
-        let headers = Ran::of(hermetic("readelf").args(["-lW"]).arg(&program)).expect(0).out;
-        assert!(!headers.contains("INTERP") && !headers.contains("DYNAMIC"), "{headers}");
+        let renderer = folder.join("bin/berth-renderer");
+        for program in [&program, &renderer] {
+            let headers = Ran::of(hermetic("readelf").args(["-lW"]).arg(program)).expect(0).out;
+            assert!(!headers.contains("INTERP") && !headers.contains("DYNAMIC"), "{headers}");
+        }
+        let identity = Ran::of(hermetic(renderer.to_str().unwrap()).arg("--version")).expect(0).out;
+        assert!(identity.contains("helm v4"), "{identity}");
         for path in [
             "bash-completion/completions/berth",
             "fish/vendor_completions.d/berth.fish",
@@ -325,6 +343,7 @@ fn the_image_holds_nothing_that_its_user_could_change() {
         "usr/bin/ssh",
         "usr/lib/git-core/git-remote-http",
         "usr/local/bin/berth",
+        "usr/local/bin/berth-renderer",
     ];
     assert_eq!(programs, expected.map(str::to_owned).into());
 }
