@@ -74,6 +74,11 @@ impl RegistryUrl {
         self.repository_at(&encode(cluster))
     }
 
+    /// Returns the repository of this name itself.
+    pub fn repository(&self) -> &str {
+        &self.prefix
+    }
+
     /// Returns the name of the repository with this last part.
     pub(crate) fn repository_at(&self, part: &str) -> String {
         format!("{}/clusters/{part}", self.prefix)

@@ -25,7 +25,8 @@ pub mod signing;
 pub mod transport;
 
 pub use address::RegistryUrl;
-pub use client::{Access, Registry, Repository};
+pub use artifact::unpack;
+pub use client::{Access, Digest, Registry, Repository};
 pub use credentials::Credentials;
 pub use error::RegistryError;
 pub use reference::ArtifactReference;

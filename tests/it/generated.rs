@@ -2,6 +2,14 @@
 
 use crate::support::{COMMANDS, run};
 
+/// The commands with commands of their own.
+const PARTS: [(&str, &[&str]); 4] = [
+    ("rollout", &["list", "show", "next", "stages", "pause", "resume", "approve", "abort", "restart"]),
+    ("install", &["hub", "member", "application-set"]),
+    ("import", &["kubefed", "kubefleet", "ocm", "clusterprofiles"]),
+    ("vendor", &["chart", "base", "update", "fetch", "check"]),
+];
+
 #[test]
 fn the_command_line_page_is_what_help_says() {
     let mut page = String::from(
@@ -15,20 +23,9 @@ fn the_command_line_page_is_what_help_says() {
     add("berth", &["--help"]);
     for command in COMMANDS {
         add(&format!("berth {command}"), &[command, "--help"]);
-        if *command == *"rollout" {
-            for part in ["list", "show", "next", "stages", "pause", "resume", "approve", "abort", "restart"] {
-                add(&format!("berth rollout {part}"), &["rollout", part, "--help"]);
-            }
-        }
-        if *command == *"install" {
-            for role in ["hub", "member", "application-set"] {
-                add(&format!("berth install {role}"), &["install", role, "--help"]);
-            }
-        }
-        if *command == *"import" {
-            for hub in ["kubefed", "kubefleet", "ocm", "clusterprofiles"] {
-                add(&format!("berth import {hub}"), &["import", hub, "--help"]);
-            }
+        let parts = PARTS.iter().find(|(whole, _)| *whole == command).map_or(&[][..], |(_, parts)| parts);
+        for part in parts {
+            add(&format!("berth {command} {part}"), &[command, part, "--help"]);
         }
     }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/cli.md");

@@ -198,6 +198,7 @@ mod unfolding;
 mod units;
 mod unreadable;
 mod upkeep;
+mod vendor;
 mod verify;
 mod waiting;
 mod watching;

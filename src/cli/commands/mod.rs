@@ -36,6 +36,7 @@ mod suspend;
 mod sync;
 mod ui;
 mod unjoin;
+mod vendor;
 mod verify;
 mod wait;
 
@@ -99,6 +100,7 @@ enum Command {
     Bundle(bundle::BundleArgs),
     Import(import::ImportArgs),
     Federate(federate::FederateArgs),
+    Vendor(vendor::VendorArgs),
     Join(Box<join::JoinArgs>),
     Install(Box<install::InstallArgs>),
     Unjoin(unjoin::UnjoinArgs),
@@ -211,6 +213,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Bundle(args) => bundle::cmd_bundle(args, ui),
         Command::Import(args) => import::cmd_import(args, ui),
         Command::Federate(args) => federate::cmd_federate(args, ui),
+        Command::Vendor(args) => vendor::cmd_vendor(args, ui),
         Command::Join(args) => join::cmd_join(args, ui),
         Command::Install(args) => install::cmd_install(args, ui),
         Command::Unjoin(args) => unjoin::cmd_unjoin(args, ui),

@@ -30,7 +30,11 @@ pub(crate) struct RegistryArgs {
 impl RegistryArgs {
     /// Returns the registry at an address. Connects to nothing yet.
     pub(crate) fn registry(&self, url: &str) -> Result<Registry, CommandError> {
-        let url = RegistryUrl::parse(url)?;
+        Ok(Registry::new(&RegistryUrl::parse(url)?, &self.access()?))
+    }
+
+    /// Returns the access to any registry.
+    pub(crate) fn access(&self) -> Result<Access, CommandError> {
         let roots = match &self.registry_ca_file {
             Some(file) => berth_http::client::Roots::of_file(file).map_err(|why| {
                 CommandError::usage(format!("the registry's authorities cannot be used: {why}"))
@@ -38,7 +42,7 @@ impl RegistryArgs {
             None => berth_http::client::Roots::default(),
         };
         let credentials = Credentials::of(self.registry_auth.clone());
-        Ok(Registry::new(&url, &Access { credentials, roots, plain: self.registry_http }))
+        Ok(Access { credentials, roots, plain: self.registry_http })
     }
 
     /// Returns the access to one cluster's folder with a working copy, if a remote is set: a registry or a Git

@@ -31,6 +31,7 @@ use berth_git::{CommitId, Repo};
 use berth_hub::daemon::PassError;
 use berth_hub::inputs::{LocatedState, SourceCommit, current_state};
 use berth_hub::next_commit::NextCommit;
+use berth_vendor::folder;
 
 /// The flags that say where a plan begins, and by which limits it is judged.
 #[derive(Debug, clap::Args)]
@@ -106,6 +107,7 @@ impl PlanRequest {
         if self.change.head.name == "HEAD" {
             diagnostics.extend(uncommitted(repo)?);
         }
+        diagnostics.extend(folder::check(repo, repo.commit(self.change.head.commit)?.tree)?);
         diagnostics.extend(refused_by_hubs(repo, self.since(), step.inputs.tree())?);
         let workloads = &step.built.fleet.workloads;
         let touched =

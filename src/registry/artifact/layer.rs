@@ -7,7 +7,7 @@ use std::io::{self, Read};
 
 use flate2::read::GzDecoder;
 use flate2::{Compression, GzBuilder};
-use tar::{Archive, Builder, EntryType, Header};
+use tar::{Archive, Builder, EntryType, Header, PaxExtensions};
 
 use super::{Artifact, LONGEST_FILE, LONGEST_LAYER, MOST_ENTRIES};
 use crate::error::RegistryError;
@@ -18,6 +18,8 @@ use berth_git::{EntryKind, GitError, Repo, TreeId, Writer};
 const DEEPEST: usize = 16;
 /// The longest path. Berth writes none so long.
 const LONGEST_PATH: usize = 4_096;
+/// The longest extension of a file's header, which may have its path.
+const LONGEST_EXTENSION: u64 = 64 << 10;
 
 /// Reports whether a path stays in its folder when any program unpacks it.
 pub(super) fn is_fit(path: &str) -> bool {
@@ -162,6 +164,18 @@ pub fn unpack(repo: &Repo, layer: impl Read) -> Result<TreeId, UnpackError> {
             long_path = Some(path);
             continue;
         }
+        if kind == EntryType::XGlobalHeader {
+            continue;
+        }
+        if kind == EntryType::XHeader && long_path.is_none() {
+            if size > LONGEST_EXTENSION {
+                return unfit("a header in its layer is too long".to_owned());
+            }
+            let mut extensions = Vec::new();
+            entry.read_to_end(&mut extensions)?;
+            long_path = path_in(&extensions)?;
+            continue;
+        }
         let path = long_path.take().unwrap_or_else(|| entry.header().path_bytes().into_owned());
         let shown = String::from_utf8_lossy(&path).escape_debug().to_string();
         let path = match String::from_utf8(path) {
@@ -193,6 +207,20 @@ pub fn unpack(repo: &Repo, layer: impl Read) -> Result<TreeId, UnpackError> {
         return unfit(format!("`{}` in its layer is both a file and a folder", both.escape_debug()));
     }
     Ok(writer.folder(files.iter().map(|(path, id)| (path.as_str(), *id)))?)
+}
+
+/// Returns the path in the extensions of a header. Fails if they change the size, which the header has.
+fn path_in(extensions: &[u8]) -> io::Result<Option<Vec<u8>>> {
+    let mut path = None;
+    for extension in PaxExtensions::new(extensions) {
+        let extension = extension?;
+        match extension.key_bytes() {
+            b"path" => path = Some(extension.value_bytes().to_owned()),
+            b"size" => return Err(io::Error::other("a file in it is too large")),
+            _ => {}
+        }
+    }
+    Ok(path)
 }
 
 /// Fails when more bytes come than the limit.

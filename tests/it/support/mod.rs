@@ -289,7 +289,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 42] = [
+pub const COMMANDS: [&str; 43] = [
     "demo",
     "init",
     "validate",
@@ -319,6 +319,7 @@ pub const COMMANDS: [&str; 42] = [
     "bundle",
     "import",
     "federate",
+    "vendor",
     "join",
     "install",
     "unjoin",

@@ -1,0 +1,360 @@
+//! `berth vendor`: brings charts and bases of others into the repository, with a lock that says where they came from.
+
+use std::path::PathBuf;
+
+use berth_base::diag::Diagnostics;
+use berth_base::text::counted;
+use berth_git::{Repo, Scratch};
+use berth_registry::Access;
+use berth_vendor::base::{self, BaseRequest};
+use berth_vendor::lock::{LOCK, is_folder};
+use berth_vendor::{ChartAddress, Fetched, Lock, Origin, VendorError, Vendored, chart, folder};
+
+use crate::flags::fleet::RepoArg;
+use crate::flags::registry::RegistryArgs;
+use crate::flags::remote::RemoteArgs;
+use crate::output::ui::Ui;
+use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
+use crate::process::files;
+
+/// Bring charts and bases of others into the repository
+///
+/// A source names a folder of the same commit, so charts and bases of others are vendored: their files are in the
+/// repository, and `vendor.lock` says where they came from. An update is a commit, whose plan shows what it changes in every
+/// cluster.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth vendor chart charts/web oci://registry.example.com/charts/web 1.4.2"
+)]
+pub(crate) struct VendorArgs {
+    #[command(subcommand)]
+    command: VendorCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum VendorCommand {
+    Chart(ChartArgs),
+    Base(BaseArgs),
+    Update(UpdateArgs),
+    Fetch(FetchArgs),
+    Check(CheckArgs),
+}
+
+/// Bring a Helm chart into a folder
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  berth vendor chart charts/web oci://registry.example.com/charts/web 1.4.2\n  berth vendor chart charts/web https://charts.example.com/web"
+)]
+struct ChartArgs {
+    /// The folder, from the root of the repository
+    folder: String,
+    /// `oci://REGISTRY/CHART`, or `https://REPOSITORY/CHART`
+    address: String,
+    /// The version; without it, the newest that is released
+    #[arg(value_name = "VERSION")]
+    wanted: Option<String>,
+    #[command(flatten)]
+    repo: RepoArg,
+    #[command(flatten)]
+    registry: RegistryArgs,
+}
+
+/// Bring a Kustomize base, or any other folder of a Git repository, into a folder
+///
+/// Reads credentials of the Git server from the variables of `run --remote`, such as `BERTH_TOKEN`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  berth vendor base bases/site https://git.example.com/site.git v1.2.0 --path deploy/base"
+)]
+struct BaseArgs {
+    /// The folder, from the root of the repository
+    folder: String,
+    /// The address of the Git repository
+    address: String,
+    /// A branch, a tag, or the full id of a commit
+    #[arg(value_name = "REF")]
+    reference: String,
+    /// The folder there; without it, all of the repository
+    #[arg(long, value_name = "FOLDER", default_value = "", hide_default_value = true)]
+    path: String,
+    #[command(flatten)]
+    repo: RepoArg,
+}
+
+/// Bring a vendored folder to the newest version, or to another one
+///
+/// The newest commit of its branch or tag is that of a base.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  berth vendor update charts/web\n  berth vendor update charts/web 1.5.0")]
+struct UpdateArgs {
+    /// The vendored folder, from the root of the repository
+    folder: String,
+    /// A version of the chart; of a base, a branch, a tag or a commit
+    #[arg(value_name = "VERSION")]
+    wanted: Option<String>,
+    #[command(flatten)]
+    repo: RepoArg,
+    #[command(flatten)]
+    registry: RegistryArgs,
+}
+
+/// Bring every vendored folder to the version in `vendor.lock`
+///
+/// For a lock in which somebody, or a bot, edited a version, and for folders that differ from the lock.
+#[derive(Debug, clap::Args)]
+struct FetchArgs {
+    #[command(flatten)]
+    repo: RepoArg,
+    #[command(flatten)]
+    registry: RegistryArgs,
+}
+
+/// Check that vendored folders have the files that `vendor.lock` names
+///
+/// `berth plan` and `berth review` do this too, for the commit that they show.
+#[derive(Debug, clap::Args)]
+struct CheckArgs {
+    /// Also fetch each version again, and check that its server still has the same
+    #[arg(long)]
+    online: bool,
+    #[command(flatten)]
+    repo: RepoArg,
+    #[command(flatten)]
+    registry: RegistryArgs,
+}
+
+pub(crate) fn cmd_vendor(args: &VendorArgs, ui: &Ui) -> Outcome {
+    match &args.command {
+        VendorCommand::Chart(args) => args.run(ui),
+        VendorCommand::Base(args) => args.run(ui),
+        VendorCommand::Update(args) => args.run(ui),
+        VendorCommand::Fetch(args) => args.run(ui),
+        VendorCommand::Check(args) => args.run(ui),
+    }
+}
+
+/// The repository with its lock.
+struct VendorTree {
+    root: PathBuf,
+    lock: Lock,
+    /// Takes what is fetched.
+    scratch: Scratch,
+}
+
+impl VendorTree {
+    fn open(repo: &RepoArg) -> Result<VendorTree, CommandError> {
+        let root = Repo::root_above(&repo.path).unwrap_or_else(|| repo.path.clone());
+        let scratch = Repo::open(&root)?.scratch()?;
+        if Repo::is_git_folder(&root) {
+            let error = CommandError::usage(format!("`{}` has no work tree", root.display()));
+            return Err(error.hint("run this in a clone"));
+        }
+        let path = root.join(LOCK);
+        let lock = match path.exists() {
+            true => {
+                let text = std::fs::read_to_string(&path);
+                Lock::parse(&text.map_err(|error| CommandError::io("reading vendor.lock", &error))?)?
+            }
+            false => Lock::default(),
+        };
+        Ok(VendorTree { root, lock, scratch })
+    }
+
+    /// Returns the entry of a vendored folder.
+    fn entry(&self, folder: &str) -> Result<&Vendored, CommandError> {
+        self.lock.folders.get(folder).ok_or_else(|| {
+            let near = berth_base::diag::did_you_mean(folder, self.lock.folders.keys().map(String::as_str));
+            let error = CommandError::usage(format!("{LOCK} has no folder `{folder}`"));
+            error.hint(
+                near.unwrap_or_else(|| "`berth vendor chart` and `berth vendor base` add one".to_owned()),
+            )
+        })
+    }
+
+    /// Refuses a folder with files that nobody vendored, or that somebody edited.
+    fn refuse_edited(&self, folder: &str) -> Result<(), CommandError> {
+        let Some(tree) = folder::tree_of(self.scratch.repo(), &self.root, folder)? else { return Ok(()) };
+        let known = self.lock.folders.get(folder).map(|entry| &entry.tree);
+        match known {
+            Some(known) if *known == tree => Ok(()),
+            Some(_) => {
+                let error = CommandError::usage(format!("`{folder}` was edited since it was vendored"));
+                Err(error.hint("undo the edits, or remove the folder"))
+            }
+            None => {
+                let error = CommandError::usage(format!("`{folder}` has files that nobody vendored"));
+                Err(error.hint("remove it, or name another folder"))
+            }
+        }
+    }
+
+    /// Refuses a version of a chart that its server replaced. The folder tells whether somebody has edited the version in
+    /// the lock. A base follows its branch or tag.
+    fn refuse_replaced(&self, folder: &str, locked: &Vendored, now: &Fetched) -> Result<(), CommandError> {
+        let Some(version) = locked.origin.version() else { return Ok(()) };
+        let is_edited = folder::chart_version(&self.root, folder).as_deref() != Some(version);
+        match locked.replaced(folder, &now.vendored()).filter(|_| !is_edited) {
+            Some(fault) => {
+                let error = CommandError::new(Exit::Faulty, fault.message);
+                Err(error
+                    .hint(format!("`berth vendor update {folder} {}` accepts it", locked.origin.fixed())))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Brings a folder to what was fetched, and writes the lock. Returns whether anything changed.
+    fn put(&mut self, folder: &str, fetched: &Fetched) -> Result<bool, CommandError> {
+        let vendored = fetched.vendored();
+        let repo = self.scratch.repo();
+        let has_files = folder::tree_of(repo, &self.root, folder)?.as_ref() == Some(&vendored.tree);
+        if !has_files {
+            folder::write(repo, fetched.tree, &self.root, folder)?;
+        }
+        let is_known = self.lock.folders.insert(folder.to_owned(), vendored.clone()) == Some(vendored);
+        if !is_known {
+            files::write(&self.root.join(LOCK), self.lock.text())?;
+        }
+        Ok(!has_files || !is_known)
+    }
+
+    /// Fetches what an origin names, at another version if one is given. Without a version, the newest counts.
+    fn fetch(
+        &self,
+        origin: &Origin,
+        version: Option<&str>,
+        access: &Access,
+    ) -> Result<Fetched, CommandError> {
+        let repo = self.scratch.repo();
+        match origin {
+            Origin::Chart { chart, .. } => {
+                Ok(chart::fetch(repo, &ChartAddress::parse(chart)?, version, access)?)
+            }
+            Origin::Base { git, reference, path, .. } => {
+                let reference = version.unwrap_or(reference);
+                let transport = RemoteArgs::of_environment()?.reach(git)?;
+                Ok(base::fetch(repo, &transport, BaseRequest { git, reference, path })?)
+            }
+        }
+    }
+}
+
+impl ChartArgs {
+    fn run(&self, ui: &Ui) -> Outcome {
+        let mut tree = VendorTree::open(&self.repo)?;
+        let folder = folder_name(&self.folder)?;
+        let address = ChartAddress::parse(&self.address)?;
+        tree.refuse_edited(folder)?;
+        let access = self.registry.access()?;
+        let fetched = chart::fetch(tree.scratch.repo(), &address, self.wanted.as_deref(), &access)?;
+        show(folder, &fetched, tree.put(folder, &fetched)?, ui);
+        Ok(Exit::Done)
+    }
+}
+
+impl BaseArgs {
+    fn run(&self, ui: &Ui) -> Outcome {
+        let mut tree = VendorTree::open(&self.repo)?;
+        let folder = folder_name(&self.folder)?;
+        let path = self.path.trim_matches('/');
+        if !path.is_empty() && !is_folder(path) {
+            return Err(CommandError::usage(format!("`{}` is no plain path of a folder", self.path)));
+        }
+        tree.refuse_edited(folder)?;
+        let transport = RemoteArgs::of_environment()?.reach(&self.address)?;
+        let request = BaseRequest { git: &self.address, reference: &self.reference, path };
+        let fetched = base::fetch(tree.scratch.repo(), &transport, request)?;
+        show(folder, &fetched, tree.put(folder, &fetched)?, ui);
+        Ok(Exit::Done)
+    }
+}
+
+impl UpdateArgs {
+    fn run(&self, ui: &Ui) -> Outcome {
+        let mut tree = VendorTree::open(&self.repo)?;
+        let folder = folder_name(&self.folder)?;
+        let origin = tree.entry(folder)?.origin.clone();
+        tree.refuse_edited(folder)?;
+        let fetched = tree.fetch(&origin, self.wanted.as_deref(), &self.registry.access()?)?;
+        show(folder, &fetched, tree.put(folder, &fetched)?, ui);
+        Ok(Exit::Done)
+    }
+}
+
+impl FetchArgs {
+    fn run(&self, ui: &Ui) -> Outcome {
+        let mut tree = VendorTree::open(&self.repo)?;
+        let access = self.registry.access()?;
+        for (folder, vendored) in tree.lock.folders.clone() {
+            let fetched = tree.fetch(&vendored.origin, vendored.origin.version(), &access)?;
+            tree.refuse_replaced(&folder, &vendored, &fetched)?;
+            show(&folder, &fetched, tree.put(&folder, &fetched)?, ui);
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl CheckArgs {
+    fn run(&self, ui: &Ui) -> Outcome {
+        let tree = VendorTree::open(&self.repo)?;
+        let access = self.registry.access()?;
+        let mut found = Diagnostics::new();
+        for (folder, vendored) in &tree.lock.folders {
+            let there = folder::tree_of(tree.scratch.repo(), &tree.root, folder)?;
+            let version = folder::chart_version(&tree.root, folder);
+            found.extend(vendored.fault(folder, there.as_deref(), version.as_deref()));
+            if self.online {
+                let fetched = tree.fetch(&vendored.origin, Some(vendored.origin.fixed()), &access)?;
+                found.extend(vendored.replaced(folder, &fetched.vendored()));
+            }
+        }
+        ui.diagnostics(&found);
+        if found.is_empty() {
+            let folders = counted(tree.lock.folders.len(), "vendored folder");
+            ui.out(&format!("{folders}: as {LOCK} says"));
+            return Ok(Exit::Done);
+        }
+        Ok(exit_for(&found).worst(Exit::Faulty))
+    }
+}
+
+/// Returns a folder as the lock has it.
+fn folder_name(folder: &str) -> Result<&str, CommandError> {
+    let name = folder.strip_prefix("./").unwrap_or(folder).trim_end_matches('/');
+    match is_folder(name) {
+        true => Ok(name),
+        false => {
+            let error =
+                CommandError::usage(format!("`{folder}` is no folder below the root of the repository"));
+            Err(error.hint("write a path such as `charts/web`"))
+        }
+    }
+}
+
+/// Prints what was brought into a folder.
+fn show(folder: &str, fetched: &Fetched, is_changed: bool, ui: &Ui) {
+    let origin = &fetched.origin;
+    if is_changed {
+        ui.out(&format!("{folder}: {origin} ({})\nnext: commit, and look at `berth plan`", origin.digest()));
+    } else {
+        ui.out(&format!("{folder}: {origin}, nothing changed"));
+    }
+}
+
+impl From<VendorError> for CommandError {
+    fn from(error: VendorError) -> CommandError {
+        let hint = error.hint();
+        let made = match error {
+            VendorError::Wrong { message, .. } => CommandError::usage(message),
+            VendorError::Server { message, .. } => CommandError::new(Exit::Unreachable, message),
+            VendorError::Io { doing, error } => CommandError::io(&doing, &error),
+            VendorError::Registry(error) => return error.into(),
+            VendorError::Git(error) => return error.into(),
+            VendorError::Transport(error) => return error.into(),
+        };
+        match hint {
+            Some(hint) => made.hint(hint),
+            None => made,
+        }
+    }
+}
