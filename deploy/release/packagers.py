@@ -56,7 +56,8 @@ def plugin(version, sums, downloads, home):
     uri: {url}
     sha256: {digest}
     files:
-    - {{from: berth-{version}-linux-{arch}/bin/*, to: .}}
+    - {{from: berth-{version}-linux-{arch}/bin/berth, to: .}}
+    - {{from: berth-{version}-linux-{arch}/bin/berth-renderer, to: .}}
     - {{from: berth-{version}-linux-{arch}/share/doc/berth/LICENSE, to: .}}
     bin: berth
 """

@@ -7,8 +7,9 @@ use serde_json::Value as Json;
 use crate::support::{Ran, hermetic};
 
 const VERSION: &str = "1.2.3";
-const FILES: [&str; 6] = [
+const FILES: [&str; 7] = [
     "bin/berth",
+    "bin/berth-renderer",
     "share/doc/berth/LICENSE",
     "share/man/man1/berth.1",
     "share/bash-completion/completions/berth",
