@@ -1,6 +1,6 @@
 //! Renders each input once: answers and faults of sources are remembered by everything that they depend on.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
@@ -320,50 +320,52 @@ fn missing(program: &Program) -> Failure {
     }
 }
 
-/// Answers by the digests of their inputs. Forgets the ones that were used longest ago.
+/// Answers by the digests of their inputs. When they take too much memory, those that were used longest ago are forgotten.
 #[derive(Debug, Default)]
 struct Memory {
-    answers: BTreeMap<String, (Rendered, usize)>,
-    /// Keys in the order of their use, with repeats; the last use counts.
-    uses: VecDeque<(String, u64)>,
-    last_use: BTreeMap<String, u64>,
-    clock: u64,
+    answers: BTreeMap<String, Remembered>,
+    /// The number of uses so far.
+    uses: u64,
     bytes: usize,
+}
+
+#[derive(Debug)]
+struct Remembered {
+    answer: Rendered,
+    size: usize,
+    last_use: u64,
 }
 
 impl Memory {
     fn get(&mut self, key: &str) -> Option<Rendered> {
-        let (answer, _) = self.answers.get(key)?;
-        let answer = answer.clone();
-        self.used(key);
-        Some(answer)
+        let remembered = self.answers.get_mut(key)?;
+        self.uses += 1;
+        remembered.last_use = self.uses;
+        Some(remembered.answer.clone())
     }
 
     fn insert(&mut self, key: String, answer: Rendered) {
+        self.forget(&key);
+        self.uses += 1;
         let size = key.len() + size_of_answer(&answer);
         self.bytes += size;
-        self.used(&key);
-        if let Some((_, before)) = self.answers.insert(key, (answer, size)) {
-            self.bytes -= before;
-        }
-        while self.bytes > MOST_REMEMBERED {
-            let Some((key, at)) = self.uses.pop_front() else { return };
-            if self.last_use.get(&key) == Some(&at) {
-                self.last_use.remove(&key);
-                self.bytes -= self.answers.remove(&key).map_or(0, |(_, size)| size);
+        self.answers.insert(key, Remembered { answer, size, last_use: self.uses });
+        if self.bytes > MOST_REMEMBERED {
+            let mut keys: Vec<(u64, String)> =
+                self.answers.iter().map(|(key, one)| (one.last_use, key.clone())).collect();
+            keys.sort_unstable();
+            // Half of them at a time, so that most insertions look at no other answer.
+            for (_, key) in keys {
+                if self.bytes <= MOST_REMEMBERED / 2 {
+                    break;
+                }
+                self.forget(&key);
             }
         }
     }
 
-    fn used(&mut self, key: &str) {
-        self.clock += 1;
-        self.uses.push_back((key.to_owned(), self.clock));
-        self.last_use.insert(key.to_owned(), self.clock);
-        // Repeats are dropped when there are many.
-        if self.uses.len() > 2 * self.last_use.len() + 64 {
-            let last_use = &self.last_use;
-            self.uses.retain(|(key, at)| last_use.get(key) == Some(at));
-        }
+    fn forget(&mut self, key: &str) {
+        self.bytes -= self.answers.remove(key).map_or(0, |one| one.size);
     }
 }
 

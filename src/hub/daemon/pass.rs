@@ -333,16 +333,15 @@ impl Attempt<'_> {
             statuses: step.inputs.reports.statuses.clone(),
         };
         let next_beat = settings.beat(clock).map(|(_, next)| next);
-        let next_change = [step.built.next_change, step.inputs.reports.silences.next, next_beat]
+        let is_unrendered = step.inputs.has_unrendered();
+        let retry = Timestamp::from_second(clock.as_second() + RENDER_AGAIN).ok().filter(|_| is_unrendered);
+        let next_change = [step.built.next_change, step.inputs.reports.silences.next, next_beat, retry]
             .into_iter()
             .flatten()
             .min();
         let mut diagnostics = step.diagnostics;
         diagnostics.extend(noted);
-        let is_unrendered = step.inputs.has_unrendered();
-        let retry = Timestamp::from_second(clock.as_second() + RENDER_AGAIN).ok().filter(|_| is_unrendered);
         cache.keep(step.inputs.into_cache(), step.rendered);
-        let next_change = next_change.into_iter().chain(retry).min();
         let Publications { outcome, plan, rollout_steps } = std::mem::take(publications);
         Ok(PassResult {
             source,

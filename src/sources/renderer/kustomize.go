@@ -84,6 +84,8 @@ var (
 	onlyPlugin = regexp.MustCompile(`external plugins disabled; unable to load external plugin '([^']*)'`)
 	// What a plugin of Kustomize itself refers to.
 	leavesTree = regexp.MustCompile(`the renderer has no network|security; file|must specify --enable-helm|executable file not found`)
+	// An address in memory differs from run to run, and equal requests have equal answers.
+	memoryAddress = regexp.MustCompile(`0x[0-9a-f]{6,}`)
 	// Kustomize tries a file that fails as a folder too.
 	triedAsFolder = regexp.MustCompile(`(?s)accumulation err='(.*)': must build at directory: .*`)
 	// Words of Kustomize's errors, and the field that they are about.
@@ -98,6 +100,7 @@ var (
 // Turns an error of Kustomize into a fault at the file or field that it is about.
 func (s *scan) fault(err error) error {
 	message := strings.NewReplacer("'/", "'", "\"/", "\"", "`/", "`").Replace(err.Error())
+	message = memoryAddress.ReplaceAllString(message, "0x…")
 	if m := triedAsFolder.FindStringSubmatch(message); m != nil {
 		message = m[1]
 	}

@@ -520,20 +520,6 @@ fn odd_answer() -> Refusal {
     Refusal::Renderer { message, hint: None }
 }
 
-/// Replaces addresses of memory, which Kustomize writes into some messages. They differ from run to run, and messages are
-/// a part of the publication that a proof computes again.
-fn without_addresses(message: &str) -> String {
-    let mut parts = message.split("0x");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
-        out.push_str("0x");
-        out.push_str(if digits < 6 { &part[..digits] } else { "…" });
-        out.push_str(&part[digits..]);
-    }
-    out
-}
-
 /// Makes a diagnostic of the renderer's fault. `root` is the folder of its tree.
 fn diagnostic(source: &RenderSource, fault: &SourceFault, root: &str) -> Diagnostic {
     let values = match &source.kind {
@@ -557,19 +543,6 @@ fn diagnostic(source: &RenderSource, fault: &SourceFault, root: &str) -> Diagnos
     hints.extend((!fault.advice.is_empty()).then(|| fault.advice.clone()));
     let callers = fault.trace.iter().filter(|call| (&call.file, call.line) != (&fault.file, fault.line));
     hints.extend(callers.map(|call| format!("called at {}:{}", in_tree(&call.file), call.line)));
-    let message = without_addresses(&fault.message);
-    let error = Diagnostic::error(at, format!("{} cannot be rendered: {message}", source.shown()));
+    let error = Diagnostic::error(at, format!("{} cannot be rendered: {}", source.shown(), fault.message));
     error.maybe_hint((!hints.is_empty()).then(|| hints.join("\n  ")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::without_addresses;
-
-    #[test]
-    fn messages_have_no_addresses_of_memory() {
-        let message = "merging from generator &{0x24e288980270 <nil>}: 0x, 0x1f and 10x20 stay";
-        let expected = "merging from generator &{0x… <nil>}: 0x, 0x1f and 10x20 stay";
-        assert_eq!(without_addresses(message), expected);
-    }
 }
