@@ -141,15 +141,22 @@ fn clusters(case: &Case<'_>, key: &Key, losses: &Losses) -> Option<Why> {
     Some(Why::Clusters { lost: total, of, lately: total.saturating_sub(lost) })
 }
 
-/// Returns for each object that the workload and others lose how many of all its clusters lose it.
+/// Returns for each object that the workload and others lose how many of their clusters with it lose it.
 fn shares_of_objects<'c>(case: &'c Case<'_>, losses: &'c Losses) -> impl Iterator<Item = Share> + 'c {
     let objects: BTreeSet<&ObjectId> = losses.unpermitted_losses().map(|((_, object), _)| object).collect();
     objects.into_iter().filter_map(|object| {
         let shared = case.shared.get(object)?;
         let path = path::of_object(object);
         let folders = case.question.states.current.folders.iter();
+        // Another workload's copies, published while these losses are held, make them no smaller.
+        let is_losers = |cluster: &str| {
+            let holders = case.question.states.owners.holders(cluster, &path);
+            holders.iter().any(|holder| shared.losers.contains(holder.key))
+        };
         let has = folders.filter(|(cluster, folder)| {
-            !shared.exempt.contains(cluster.as_str()) && folder.contains_key(path.as_str())
+            !shared.exempt.contains(cluster.as_str())
+                && folder.contains_key(path.as_str())
+                && is_losers(cluster)
         });
         Some((shared.clusters.len(), has.count().max(shared.clusters.len())))
     })

@@ -98,6 +98,22 @@ fn a_removal_from_all_clusters_does_not_slip_through_by_growth() {
     assert_eq!(outcome(&case), (["a", "b", "c", "d"].map(str::to_owned).to_vec(), vec![false]));
 }
 
+#[test]
+fn a_copy_of_another_workload_makes_held_losses_no_smaller() {
+    let (one, two): (&[(&str, u8)], &[(&str, u8)]) = (&[("ConfigMap one", 1)], &[("ConfigMap two", 1)]);
+    let before = state(&["a", "b", "c"], &[("p", one, &["c"]), ("r", one, &["b"])]);
+    let mut case = Case::of(before, state(&["a", "b", "c"], &[("q", one, &["a"]), ("r", two, &["a"])]));
+    case.is_edited = false;
+    case.limits.evictions.share = Percent::new(100);
+    let names = |verdict: &Verdict| -> Vec<String> {
+        verdict.held.iter().map(|held| held.key.name.to_string()).collect()
+    };
+    assert_eq!(names(&case.judge()), ["p", "r"]);
+    // Now the other workload has its copy.
+    case.publish();
+    assert_eq!(names(&case.judge()), ["p", "r"]);
+}
+
 proptest! {
     #[test]
     fn held_removals_stay_what_they_are_and_the_rest_goes_on(
