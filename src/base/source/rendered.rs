@@ -62,6 +62,14 @@ pub fn failed_path(folder: &str) -> Arc<str> {
     format!("{folder}/unknown.yaml").into()
 }
 
+/// Names a file for people: a rendered one by its source.
+pub fn shown(path: &str) -> String {
+    match (document_file(path), folder_of(path).and_then(|folder| folder.rsplit('/').next())) {
+        (Some(file), Some(name)) => format!("what the source `{name}` of {file} renders"),
+        _ => format!("`{path}`"),
+    }
+}
+
 /// Returns the place of the slash before a program's folder, and that folder.
 fn mark_of(path: &str) -> Option<(usize, &'static str)> {
     // Most paths have no folder whose name begins with a dot.
@@ -87,6 +95,8 @@ mod tests {
         assert!(is_rendered(path));
         assert_eq!(document_file(path), Some("apps/sources.yaml"));
         assert_eq!(folder_of(path), Some("apps/sources.yaml/.helm/web"));
+        assert_eq!(shown(path), "what the source `web` of apps/sources.yaml renders");
+        assert_eq!(shown("apps/web.yaml"), "`apps/web.yaml`");
         assert_eq!(folder_of(&failed_path("s.yaml/.kustomize/web")), Some("s.yaml/.kustomize/web"));
         for path in ["apps/sources.yaml", "apps/.helmet/x.yaml", ".github/x.yaml", "a/.helm", "a/.helm/"] {
             assert!(!is_rendered(path), "{path}");

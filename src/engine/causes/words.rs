@@ -77,6 +77,11 @@ fn last_list(path: &[PathStep]) -> Option<&str> {
     }
 }
 
+/// Writes the path of a field, safe to print on one line.
+pub(super) fn path(path: &[PathStep]) -> String {
+    harmless_line(&shortened(path)).into_owned()
+}
+
 /// Writes a path as text; a long one by its first field and its last ones.
 fn shortened(path: &[PathStep]) -> String {
     let is_short = |text: &str| text.chars().count() <= LONGEST_PATH;

@@ -176,10 +176,15 @@ impl<'a> PlanFolder<'a> {
     }
 
     fn move_of(&self, key: &Key, cluster: &str, local: &Local<'_>) -> Move {
-        let has = |state: &State| state.decisions.get(key).is_some_and(|decision| decision.has(cluster));
-        match (has(self.given.before), has(self.given.after)) {
+        let pick = |state: &'a State| state.decisions.get(key).and_then(|decision| decision.pick(cluster));
+        let [before, after] = [self.given.before, self.given.after].map(pick);
+        match (before.is_some(), after.is_some()) {
             (true, false) => Move::Leaves,
             (false, true) => Move::Joins,
+            // It stays, whatever objects it loses.
+            (true, true) if !local.objects.is_empty() && after.is_some_and(|pick| !pick.leaving) => {
+                Move::Changes
+            }
             _ if local.objects.iter().all(|one| one.change == Change::Removed) => Move::Leaves,
             _ => Move::Changes,
         }

@@ -11,7 +11,7 @@ use super::error::InputError;
 use crate::publish::CurrentState;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::Key;
-use berth_base::source::{RulesFrom, SourceFile, SourceTree, wanted};
+use berth_base::source::{RulesFrom, SourceFile, SourceTree, rendered, wanted};
 use berth_engine::load::{self, FileCache, History, ReadTree, Survey, Text};
 use berth_engine::state::State;
 use berth_git::{self as git, CommitId, GitError, PathChange, Repo};
@@ -96,9 +96,10 @@ impl FormSearch<'_> {
         let search = MissingObjects { first, tree, today: &today, before: &before, replaced: &replaced };
         let gone = search.add_to(&mut forms);
         tree.found.extend(gone.into_iter().map(|(path, home)| {
+            let home = rendered::shown(&home);
             let message = format!(
-                "was removed, and its objects may be in `{home}`, which cannot be read: its last good form stays in \
-                 effect until `{home}` is mended"
+                "was removed, and its objects may be in {home}, which cannot be read: its last good form stays in \
+                 effect until that is mended"
             );
             Diagnostic::warning(Pos::file(path), message)
         }));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{CONFIG, SourceFleet, helm_source};
 use crate::daemon::Daemon;
-use crate::support::RENDERED;
+use crate::support::{RENDERED, Ran};
 
 const WEB: &str = "shop/ConfigMap_web.yaml";
 
@@ -34,6 +34,34 @@ fn an_edit_of_values_is_a_plan_with_its_place() {
     fleet.publish().expect(0);
     assert!(fleet.copy(WEB).expect("a copy").contains("colour: blue"));
     fleet.run(&["verify"]).expect(0);
+}
+
+#[test]
+#[ignore = "needs Python"]
+fn a_plan_names_the_edit_of_values_behind_a_rendered_line() {
+    let fleet = SourceFleet::fake();
+    fleet.repo.write("values/prod.yaml", "colour: blue\n");
+    fleet
+        .repo
+        .write("apps/web.yaml", helm_source("web", "charts/web", "  valuesFiles: [values/prod.yaml]\n"));
+    fleet.commit_and_publish("a file of values").expect(0);
+    fleet.repo.write("values/prod.yaml", "# why\ncolour: green\n");
+    fleet.repo.commit("an edit");
+    let causes = |plan: &Ran| plan.json()["causes"].to_string();
+    let plan = fleet.run(&["plan", "-o", "json"]).expect(0);
+    assert!(
+        causes(&plan).contains("data.colour: blue → green (by values/prod.yaml:2:1 colour)"),
+        "{}",
+        plan.out
+    );
+    fleet.publish().expect(0);
+    fleet.repo.write(
+        "charts/web/templates/config.yaml",
+        CONFIG.replace("name: web", "name: web\n  labels: {a: b}"),
+    );
+    fleet.repo.commit("a template");
+    let plan = fleet.run(&["plan", "-o", "json"]).expect(0);
+    assert!(causes(&plan).contains("(by charts/web/templates/config.yaml:"), "{}", plan.out);
 }
 
 #[test]
@@ -224,6 +252,8 @@ fn a_removed_source_is_a_removal_like_any_other() {
     fleet.repo.commit("remove");
     let plan = fleet.run(&["plan"]);
     assert!(plan.out.starts_with("3 objects removed"), "{}", plan.out);
+    // The placement stays where it is, with its namespace.
+    assert!(!plan.out.contains("leaves"), "{}", plan.out);
     fleet
         .run(&["run", "--once", "--max-removed-objects", "100%", "--max-removed-clusters", "100%"])
         .expect(0);

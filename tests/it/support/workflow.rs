@@ -102,6 +102,9 @@ impl Action {
         std::fs::create_dir_all(sources.join("deploy/ci")).expect("a folder");
         std::fs::create_dir_all(&temp).expect("a folder");
         std::fs::copy(path("../../Cargo.toml"), sources.join("Cargo.toml")).expect("a file");
+        let renderer = sources.join("src/sources/renderer");
+        std::fs::create_dir_all(&renderer).expect("a folder");
+        super::programs::write_script(&renderer.join("build"), "touch \"$1/berth-renderer\"");
         std::fs::copy(path("action.yml"), sources.join("deploy/ci/action.yml")).expect("a file");
         let mut values: BTreeMap<String, String> =
             values.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();

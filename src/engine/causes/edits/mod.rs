@@ -3,6 +3,8 @@
 //! Documents are matched by kind, namespace and name, wherever they are, and then compared field by field. A
 //! file with an unreadable part is one edit. A change of comments or layout alone is none.
 
+mod source_edits;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -107,6 +109,7 @@ impl Edits {
                 edits.of_document(&key, before, after);
             }
         }
+        source_edits::name_in(&mut edits, before, after);
         edits
     }
 
