@@ -3,6 +3,7 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 
 use crate::charts::packagers;
 use crate::support::registry::Registry;
@@ -12,6 +13,8 @@ use crate::support::{Ran, Repo, berth, hermetic, small_fleet};
 struct Charts {
     folder: tempfile::TempDir,
     port: u16,
+    /// The lines of all requests.
+    asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Charts {
@@ -19,11 +22,12 @@ impl Charts {
         let folder = tempfile::tempdir().expect("a folder");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let root = folder.path().to_owned();
+        let (root, asked) = (folder.path().to_owned(), Arc::new(Mutex::new(Vec::new())));
+        let lines = asked.clone();
         std::thread::spawn(move || {
-            listener.incoming().flatten().for_each(|stream| answer(&stream, &root));
+            listener.incoming().flatten().for_each(|stream| answer(&stream, &root, &lines));
         });
-        Charts { folder, port }
+        Charts { folder, port, asked }
     }
 
     fn address(&self, chart: &str) -> String {
@@ -65,12 +69,17 @@ impl Charts {
     }
 }
 
-fn answer(mut stream: &TcpStream, root: &Path) {
-    let mut lines = BufReader::new(stream).lines().map_while(Result::ok);
-    let Some(first) = lines.next() else { return };
-    lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
+/// Answers a request for a file. A client of Git is asked for its login.
+fn answer(mut stream: &TcpStream, root: &Path, asked: &Mutex<Vec<String>>) {
+    let lines = BufReader::new(stream).lines().map_while(Result::ok);
+    let lines: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+    let Some(first) = lines.first().cloned() else { return };
+    asked.lock().expect("no one panicked").extend(lines);
     let path = first.split(' ').nth(1).unwrap_or_default().trim_start_matches('/');
     let (status, body) = match std::fs::read(root.join(path)) {
+        _ if path.contains("info/refs") => {
+            ("401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"git\"", Vec::new())
+        }
         Ok(body) => ("200 OK", body),
         Err(_) => ("404 Not Found", Vec::new()),
     };
@@ -273,6 +282,20 @@ fn a_base_is_a_folder_of_another_repository() {
     let ran = vendor(&repo, &["update", "bases/site", branch.trim()]).expect(6);
     assert!(ran.err.contains("`link` is a link or a submodule"), "{}", ran.err);
     assert!(read(&repo, "bases/site/config.yaml").contains("name: site"));
+}
+
+#[test]
+fn the_token_of_the_fleets_remote_goes_to_nobody_else() {
+    let (charts, repo) = (Charts::serve(), small_fleet());
+    let address = charts.address("other.git");
+    let mut command = berth();
+    command.env("BERTH_TOKEN", "s3cret").env("BERTH_ALLOW_PLAIN", "true").current_dir(repo.path());
+    Ran::of(command.args(["vendor", "base", "bases/other", &address, "main"])).expect(6);
+    let asked = charts.asked.lock().expect("no one panicked").join("\n");
+    assert!(asked.contains("/other.git/info/refs") && !asked.contains("Authorization"), "{asked}");
+    let ran = vendor(&repo, &["base", "bases/other", "https://user:s3cret@git.example.com/x.git", "main"])
+        .expect(2);
+    assert!(ran.err.contains("the address has a password") && !ran.err.contains("s3cret"), "{}", ran.err);
 }
 
 #[test]

@@ -61,7 +61,8 @@ struct ChartArgs {
 
 /// Bring a Kustomize base, or any other folder of a Git repository, into a folder
 ///
-/// Reads credentials of the Git server from the variables of `run --remote`, such as `BERTH_TOKEN`.
+/// A repository that needs a login is reached by ssh, with the key of `BERTH_SSH_KEY`. The token of the fleet's own remote is
+/// never sent.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Example:\n  berth vendor base bases/site https://git.example.com/site.git v1.2.0 --path deploy/base"
@@ -232,7 +233,7 @@ impl VendorTree {
             }
             Origin::Base { git, reference, path, .. } => {
                 let reference = version.unwrap_or(reference);
-                let transport = RemoteArgs::of_environment()?.reach(git)?;
+                let transport = RemoteArgs::of_environment()?.reach_without_token(git)?;
                 Ok(base::fetch(repo, &transport, BaseRequest { git, reference, path })?)
             }
         }
@@ -261,7 +262,7 @@ impl BaseArgs {
             return Err(CommandError::usage(format!("`{}` is no plain path of a folder", self.path)));
         }
         tree.refuse_edited(folder)?;
-        let transport = RemoteArgs::of_environment()?.reach(&self.address)?;
+        let transport = RemoteArgs::of_environment()?.reach_without_token(&self.address)?;
         let request = BaseRequest { git: &self.address, reference: &self.reference, path };
         let fetched = base::fetch(tree.scratch.repo(), &transport, request)?;
         show(folder, &fetched, tree.put(folder, &fetched)?, ui);

@@ -135,6 +135,16 @@ impl RemoteArgs {
         Ok(GitTransport::new(access, Cancel::default()))
     }
 
+    /// Returns a remote that somebody else may have named. It never gets the token.
+    pub fn reach_without_token(&self, url: &str) -> Result<GitTransport, CommandError> {
+        if shows_password(url) {
+            let error = CommandError::usage("the address has a password, which everybody could read");
+            return Err(error.hint("use ssh, with the key of BERTH_SSH_KEY"));
+        }
+        let access = self.access_to_other(url, None, self.ssh_key.as_deref())?;
+        Ok(GitTransport::new(access, Cancel::default()))
+    }
+
     /// Returns the remote and its working copy for this use, if a remote is set.
     pub fn open(
         &self,
