@@ -161,6 +161,8 @@ fn edits_by_hand_are_named_and_not_overwritten_by_an_update() {
     assert!(ran.err.contains("vendor.lock: warning: `charts/web` does not have the files of"), "{}", ran.err);
     let ran = vendor(&repo, &["update", "charts/web"]).expect(2);
     assert!(ran.err.contains("`charts/web` was edited since it was vendored"), "{}", ran.err);
+    let ran = vendor(&repo, &["fetch"]).expect(2);
+    assert!(ran.err.contains("`charts/web` has edits that no commit has"), "{}", ran.err);
     repo.commit("an edit");
     let plan = Ran::of(berth().current_dir(repo.path()).arg("plan")).expect(0);
     assert!(plan.err.contains("somebody edited them, or the lock"), "{}", plan.err);

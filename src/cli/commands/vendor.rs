@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use berth_base::diag::Diagnostics;
 use berth_base::text::counted;
-use berth_git::{Repo, Scratch};
+use berth_git::{EntryKind, Repo, Scratch};
 use berth_registry::Access;
 use berth_vendor::base::{self, BaseRequest};
 use berth_vendor::lock::{LOCK, is_folder};
@@ -189,6 +189,21 @@ impl VendorTree {
         }
     }
 
+    /// Refuses a folder whose files would be lost, because neither a commit nor the lock has them.
+    fn refuse_uncommitted(&self, folder: &str) -> Result<(), CommandError> {
+        let scratch = self.scratch.repo();
+        let Some(tree) = folder::tree_of(scratch, &self.root, folder)? else { return Ok(()) };
+        let repo = Repo::open(&self.root)?;
+        let head = repo.resolve("HEAD")?.map(|head| repo.commit(head)).transpose()?;
+        let committed = head.map(|head| repo.entry_at(head.tree, folder)).transpose()?.flatten();
+        let is_committed = matches!(committed, Some(EntryKind::Folder(id)) if id.to_string() == tree);
+        if is_committed || self.lock.folders.get(folder).is_some_and(|entry| entry.tree == tree) {
+            return Ok(());
+        }
+        let error = CommandError::usage(format!("`{folder}` has edits that no commit has"));
+        Err(error.hint("commit them, undo them, or remove the folder"))
+    }
+
     /// Refuses a version of a chart that its server replaced. The folder tells whether somebody has edited the version in
     /// the lock. A base follows its branch or tag.
     fn refuse_replaced(&self, folder: &str, locked: &Vendored, now: &Fetched) -> Result<(), CommandError> {
@@ -287,6 +302,7 @@ impl FetchArgs {
         let mut tree = VendorTree::open(&self.repo)?;
         let access = self.registry.access()?;
         for (folder, vendored) in tree.lock.folders.clone() {
+            tree.refuse_uncommitted(&folder)?;
             let fetched = tree.fetch(&vendored.origin, vendored.origin.version(), &access)?;
             tree.refuse_replaced(&folder, &vendored, &fetched)?;
             show(&folder, &fetched, tree.put(&folder, &fetched)?, ui);
