@@ -100,7 +100,7 @@ fn a_removal_from_all_clusters_does_not_slip_through_by_growth() {
 
 #[test]
 fn a_copy_of_another_workload_makes_held_losses_no_smaller() {
-    let (one, two): (&[(&str, u8)], &[(&str, u8)]) = (&[("ConfigMap one", 1)], &[("ConfigMap two", 1)]);
+    let (one, two) = (&[("ConfigMap one", 1)][..], &[("ConfigMap two", 1)][..]);
     let before = state(&["a", "b", "c"], &[("p", one, &["c"]), ("r", one, &["b"])]);
     let mut case = Case::of(before, state(&["a", "b", "c"], &[("q", one, &["a"]), ("r", two, &["a"])]));
     case.is_edited = false;
