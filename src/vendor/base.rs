@@ -18,17 +18,47 @@ pub struct BaseRequest<'a> {
     pub path: &'a str,
 }
 
-/// Fetches a folder into a scratch repository.
+/// Fetches a folder into a scratch repository, at a branch, tag or commit as it is now.
 pub fn fetch(
     scratch: &Repo,
     transport: &dyn Transport,
     request: BaseRequest<'_>,
 ) -> Result<Fetched, VendorError> {
-    let BaseRequest { git, reference, path } = request;
     let there = name_there(transport, request)?;
-    let want = Want::One { there, here: HERE.to_owned() };
-    transport.fetch(scratch.path(), &[want], Some(1))?;
-    let commit = scratch.require(HERE)?;
+    transport.fetch(scratch.path(), &[Want::One { there, here: HERE.to_owned() }], Some(1))?;
+    fetched_at(scratch, request, scratch.require(HERE)?)
+}
+
+/// Fetches a folder at a commit that a branch or tag had. Fails if the commit is none of that branch, or not the tag any
+/// more: a server also has the commits of strangers.
+pub fn fetch_again(
+    scratch: &Repo,
+    transport: &dyn Transport,
+    request: BaseRequest<'_>,
+    commit: &str,
+) -> Result<Fetched, VendorError> {
+    let BaseRequest { git, reference, .. } = request;
+    let no_commit = || VendorError::wrong(format!("`{}` is no id of a commit", commit.escape_debug()));
+    let wanted: CommitId = commit.parse().map_err(|_| no_commit())?;
+    let there = name_there(transport, request)?;
+    let is_tag = there.starts_with("refs/tags/");
+    transport.fetch(scratch.path(), &[Want::One { there, here: HERE.to_owned() }], None)?;
+    let tip = scratch.require(HERE)?;
+    if is_tag && tip != wanted {
+        let error = VendorError::server(format!(
+            "the tag {reference} of {git} is {tip} now, and the lock has {wanted}"
+        ));
+        return Err(error.or("somebody moved the tag; `berth vendor update` accepts it"));
+    }
+    if !scratch.has_commit(wanted) || !scratch.is_same_or_after(tip, wanted)? {
+        let error = VendorError::server(format!("{wanted} is no commit of {reference} of {git}"));
+        return Err(error.or("somebody rewrote the branch, or the lock"));
+    }
+    fetched_at(scratch, request, wanted)
+}
+
+fn fetched_at(scratch: &Repo, request: BaseRequest<'_>, commit: CommitId) -> Result<Fetched, VendorError> {
+    let BaseRequest { git, reference, path } = request;
     let tree = scratch.commit(commit)?.tree;
     let folder = match path {
         "" => tree,

@@ -8,6 +8,7 @@ use berth_registry::{Access, Digest, RegistryUrl, unpack};
 use semver::Version;
 use serde::Deserialize;
 
+use crate::lock::LONGEST_FILE;
 use crate::repository::ChartRepository;
 use crate::{Fetched, Origin, VendorError};
 
@@ -38,20 +39,13 @@ pub(crate) struct Archive {
 }
 
 /// The file that makes a folder a chart.
-pub(crate) const CHART_FILE: &str = "Chart.yaml";
+const CHART_FILE: &str = "Chart.yaml";
 
 /// The part of that file that is checked.
 #[derive(Deserialize)]
-pub(crate) struct ChartFile {
+struct ChartFile {
     name: String,
-    pub version: String,
-}
-
-impl ChartFile {
-    /// Returns the version in a text. `None` if it is no such file.
-    pub fn version_of(text: &[u8]) -> Option<String> {
-        Some(serde_yaml::from_slice::<ChartFile>(text).ok()?.version)
-    }
+    version: String,
 }
 
 impl ChartAddress {
@@ -124,6 +118,9 @@ fn chart_file(repo: &Repo, tree: TreeId) -> Result<ChartFile, String> {
     let found = repo.entry_at(tree, CHART_FILE).map_err(|error| error.to_string())?;
     let Some(EntryKind::File(id)) = found else { return Err("it has no Chart.yaml".to_owned()) };
     let bytes = repo.blob(id).map_err(|error| error.to_string())?;
+    if bytes.len() > LONGEST_FILE {
+        return Err(format!("its Chart.yaml has more than {LONGEST_FILE} bytes"));
+    }
     serde_yaml::from_slice(&bytes).map_err(|error| format!("its Chart.yaml: {error}"))
 }
 
@@ -139,6 +136,10 @@ fn from_registry(registry: &Registry, version: Option<&str>) -> Result<Archive, 
             newest(tags.iter().map(String::as_str)).ok_or_else(|| no_version(&shown))?.to_owned()
         }
     };
+    let is_of_version = |c: char| c.is_ascii_alphanumeric() || ".-+_".contains(c);
+    if version.is_empty() || !version.chars().all(is_of_version) {
+        return Err(VendorError::wrong(format!("`{}` is no version", version.escape_debug())));
+    }
     let Some(pulled) = repository.pull_manifest(&tag(&version))? else {
         let tags: Vec<String> = repository.tags()?.iter().map(|tag| tag.replace('_', "+")).collect();
         return Err(unknown_version(&shown, &version, tags.iter().map(String::as_str)));

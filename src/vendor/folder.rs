@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use berth_base::diag::{Diagnostic, Diagnostics, Pos};
+use berth_base::diag::{Diagnostic, Diagnostics, Pos, harmless_line};
 use berth_base::model::ContentId;
 use berth_git::repo::MODE_EXECUTABLE;
 use berth_git::{EntryKind, Repo, TreeId, Writer};
 
-use crate::chart::{CHART_FILE, ChartFile};
 use crate::lock::{LOCK, Lock, is_folder};
 use crate::{Origin, VendorError, Vendored};
 
@@ -64,16 +63,14 @@ pub fn write(repo: &Repo, tree: TreeId, root: &Path, folder: &str) -> Result<(),
             fs::remove_dir_all(leftover).map_err(VendorError::io("removing", leftover))?;
         }
     }
-    let mut left = MOST_BYTES;
-    for (path, id) in files {
-        let file = fresh.join(&path);
-        let bytes = repo.blob(id)?;
-        left = left
-            .checked_sub(bytes.len() as u64)
-            .ok_or_else(|| VendorError::server(format!("it has more than {MOST_BYTES} bytes")))?;
-        let parent = file.parent().unwrap_or(&fresh);
-        fs::create_dir_all(parent).map_err(VendorError::io("making", parent))?;
-        fs::write(&file, bytes).map_err(VendorError::io("writing", &file))?;
+    let sizes = files.values().map(|id| repo.blob_size(*id)).sum::<Result<u64, _>>()?;
+    if sizes > MOST_BYTES {
+        return Err(VendorError::server(format!("it has more than {MOST_BYTES} bytes")));
+    }
+    if let Err(error) = write_files(repo, &files, &fresh) {
+        // What is left would be committed with the rest.
+        let _ = fs::remove_dir_all(&fresh);
+        return Err(error);
     }
     if place.exists() {
         fs::rename(&place, &old).map_err(VendorError::io("moving", &place))?;
@@ -85,27 +82,50 @@ pub fn write(repo: &Repo, tree: TreeId, root: &Path, folder: &str) -> Result<(),
     Ok(())
 }
 
-/// Returns the path of a folder, whose parents exist. Refuses one that is behind a link.
-fn checked_place(root: &Path, folder: &str) -> Result<PathBuf, VendorError> {
-    let place = root.join(folder);
-    let is_link = |path: &&Path| path.symlink_metadata().is_ok_and(|about| about.is_symlink());
-    if place.ancestors().take_while(|path| *path != root).any(|path| is_link(&path)) {
-        return Err(VendorError::wrong(format!("`{folder}` is behind a link")));
+fn write_files(repo: &Repo, files: &BTreeMap<String, ContentId>, into: &Path) -> Result<(), VendorError> {
+    for (path, id) in files {
+        let file = into.join(path);
+        let parent = file.parent().unwrap_or(into);
+        fs::create_dir_all(parent).map_err(VendorError::io("making", parent))?;
+        fs::write(&file, repo.blob(*id)?).map_err(VendorError::io("writing", &file))?;
     }
+    Ok(())
+}
+
+/// Returns the path of a folder, whose parents exist.
+fn checked_place(root: &Path, folder: &str) -> Result<PathBuf, VendorError> {
+    let place = plain_place(root, folder)?;
     let parent = place.parent().unwrap_or(root);
     fs::create_dir_all(parent).map_err(VendorError::io("making", parent))?;
+    Ok(place)
+}
+
+/// Returns the path of a folder, which may be missing. Refuses one that is behind a link, and a file.
+fn plain_place(root: &Path, folder: &str) -> Result<PathBuf, VendorError> {
+    let place = root.join(folder);
+    for path in place.ancestors().take_while(|path| *path != root) {
+        match path.symlink_metadata() {
+            Ok(about) if about.is_symlink() => {
+                return Err(VendorError::wrong(format!("`{folder}` is behind a link")));
+            }
+            Ok(about) if !about.is_dir() => {
+                return Err(VendorError::wrong(format!("`{folder}` is a file, or below one")));
+            }
+            _ => {}
+        }
+    }
     Ok(place)
 }
 
 /// Returns the id of the tree that a folder would have in Git. `None` if there is no such folder. `scratch` takes the
 /// objects.
 pub fn tree_of(scratch: &Repo, root: &Path, folder: &str) -> Result<Option<String>, VendorError> {
-    let place = root.join(folder);
+    let place = plain_place(root, folder)?;
     if !place.is_dir() {
         return Ok(None);
     }
     let mut writer = Writer::new(scratch)?;
-    let mut files = BTreeMap::new();
+    let (mut files, mut left) = (BTreeMap::new(), MOST_BYTES);
     let mut folders = vec![(String::new(), place, 0)];
     while let Some((prefix, folder, depth)) = folders.pop() {
         for entry in fs::read_dir(&folder).map_err(VendorError::io("reading", &folder))? {
@@ -114,7 +134,11 @@ pub fn tree_of(scratch: &Repo, root: &Path, folder: &str) -> Result<Option<Strin
             let kind = entry.file_type().map_err(VendorError::io("reading", &entry.path()))?;
             if kind.is_dir() && depth < DEEPEST {
                 folders.push((format!("{path}/"), entry.path(), depth + 1));
-            } else if kind.is_file() && files.len() < MOST_FILES {
+                continue;
+            }
+            let size = entry.metadata().map_err(VendorError::io("reading", &entry.path()))?.len();
+            if kind.is_file() && files.len() < MOST_FILES && size <= left {
+                left -= size;
                 let bytes = fs::read(entry.path()).map_err(VendorError::io("reading", &entry.path()))?;
                 files.insert(path, writer.blob(&bytes)?);
             } else {
@@ -127,15 +151,18 @@ pub fn tree_of(scratch: &Repo, root: &Path, folder: &str) -> Result<Option<Strin
     Ok(Some(tree.to_string()))
 }
 
-/// Returns the version in the `Chart.yaml` of a folder. `None` if there is none.
-pub fn chart_version(root: &Path, folder: &str) -> Option<String> {
-    ChartFile::version_of(&fs::read(root.join(folder).join(CHART_FILE)).ok()?)
-}
-
 /// Checks the vendored folders of a commit's tree against its lock.
 pub fn check(repo: &Repo, root: TreeId) -> Result<Diagnostics, VendorError> {
     let mut found = Diagnostics::new();
-    let Some(EntryKind::File(id)) = repo.entry_at(root, LOCK)? else { return Ok(found) };
+    let id = match repo.entry_at(root, LOCK)? {
+        None => return Ok(found),
+        Some(EntryKind::File(id)) => id,
+        Some(EntryKind::Other { mode: MODE_EXECUTABLE, id }) => ContentId(id),
+        Some(_) => {
+            found.push(Diagnostic::error(Pos::file(LOCK), format!("{LOCK} is no plain file")));
+            return Ok(found);
+        }
+    };
     let lock = match Lock::parse(&String::from_utf8_lossy(&repo.blob(id)?)) {
         Ok(lock) => lock,
         Err(error) => {
@@ -144,39 +171,33 @@ pub fn check(repo: &Repo, root: TreeId) -> Result<Diagnostics, VendorError> {
         }
     };
     for (folder, vendored) in &lock.folders {
-        let (tree, version) = match repo.entry_at(root, folder)? {
-            Some(EntryKind::Folder(tree)) => {
-                let file = repo.entry_at(tree, CHART_FILE)?;
-                let version = match file {
-                    Some(EntryKind::File(id)) => ChartFile::version_of(&repo.blob(id)?),
-                    _ => None,
-                };
-                (Some(tree.to_string()), version)
-            }
-            _ => (None, None),
+        let tree = match repo.entry_at(root, folder)? {
+            Some(EntryKind::Folder(tree)) => Some(tree.to_string()),
+            _ => None,
         };
-        found.extend(vendored.fault(folder, tree.as_deref(), version.as_deref()));
+        found.extend(vendored.fault(folder, tree.as_deref()));
     }
     Ok(found)
 }
 
 impl Vendored {
-    /// Returns the fault of a folder that is not as the lock says. `tree` is the id of its tree, `None` if it is missing;
-    /// `version` is that of the chart in it.
-    pub fn fault(&self, folder: &str, tree: Option<&str>, version: Option<&str>) -> Option<Diagnostic> {
+    /// Reports whether somebody edited the version in the lock, and nobody fetched it yet.
+    pub fn is_outdated(&self) -> bool {
+        self.fetched != self.origin.wanted()
+    }
+
+    /// Returns the fault of a folder that is not as the lock says. `tree` is the id of its tree; `None` if it is missing.
+    pub fn fault(&self, folder: &str, tree: Option<&str>) -> Option<Diagnostic> {
         let origin = &self.origin;
-        let message = match (tree, origin.version()) {
-            (None, _) => format!("`{folder}` is missing, which the lock has as {origin}"),
-            (Some(tree), _) if tree != self.tree => {
+        let message = match tree {
+            None => format!("`{folder}` is missing, which the lock has as {origin}"),
+            Some(_) if self.is_outdated() => {
+                format!("`{folder}` has version {} and not yet {origin}", harmless_line(&self.fetched))
+            }
+            Some(tree) if tree == self.tree => return None,
+            Some(_) => {
                 format!("`{folder}` does not have the files of {origin}: somebody edited them, or the lock")
             }
-            (Some(_), Some(wanted)) if version != Some(wanted) => {
-                format!(
-                    "`{folder}` has version {} and not yet {origin}",
-                    version.unwrap_or("of another chart")
-                )
-            }
-            _ => return None,
         };
         let hint = "`berth vendor fetch` brings it to what the lock names; for edits of your own, take it out of the lock";
         Some(Diagnostic::warning(Pos::file(LOCK), message).hint(hint))
@@ -201,19 +222,11 @@ impl Vendored {
 }
 
 impl Origin {
-    /// Returns the version of a chart. A base follows its branch or tag.
-    pub fn version(&self) -> Option<&str> {
-        match self {
-            Origin::Chart { version, .. } => Some(version),
-            Origin::Base { .. } => None,
-        }
-    }
-
-    /// Returns what names the same content for good: the version of a chart, the commit of a base.
-    pub fn fixed(&self) -> &str {
+    /// Returns what people want: the version of a chart; the branch, tag or commit of a base.
+    pub fn wanted(&self) -> &str {
         match self {
             Origin::Chart { version, .. } => version,
-            Origin::Base { commit, .. } => commit,
+            Origin::Base { reference, .. } => reference,
         }
     }
 

@@ -30,6 +30,7 @@ pub struct Fetched {
 impl Fetched {
     /// Returns the entry of the lock.
     pub fn vendored(&self) -> Vendored {
-        Vendored { origin: self.origin.clone(), tree: self.tree.to_string() }
+        let origin = self.origin.clone();
+        Vendored { fetched: origin.wanted().to_owned(), origin, tree: self.tree.to_string() }
     }
 }

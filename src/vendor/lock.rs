@@ -3,12 +3,19 @@
 
 use std::collections::BTreeMap;
 
+use berth_base::diag::harmless_line;
 use serde::{Deserialize, Serialize};
 
 use crate::VendorError;
 
 /// The file, from the root of the repository. berth reads no objects from it, since its name does not end like YAML's.
 pub const LOCK: &str = "vendor.lock";
+
+/// The longest lock, and the longest `Chart.yaml`.
+pub(crate) const LONGEST_FILE: usize = 256 << 10;
+
+/// The longest name of a file or folder, as file systems have it.
+const LONGEST_NAME: usize = 240;
 
 const HEADING: &str =
     "# Written by `berth vendor`. Whoever edits a version runs `berth vendor fetch` afterwards.\n";
@@ -23,6 +30,9 @@ pub struct Lock {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Vendored {
     pub origin: Origin,
+    /// The version, branch, tag or commit to which the digest or commit belongs, and the tree. Whoever edits the version
+    /// leaves it as it is.
+    pub fetched: String,
     /// The id of its tree in Git.
     pub tree: String,
 }
@@ -54,11 +64,16 @@ struct EntryForm {
     #[serde(skip_serializing_if = "Option::is_none")]
     commit: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    fetched: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<String>,
 }
 
 impl Lock {
     pub fn parse(text: &str) -> Result<Lock, VendorError> {
+        if text.len() > LONGEST_FILE {
+            return Err(VendorError::wrong(format!("{LOCK} has more than {LONGEST_FILE} bytes")));
+        }
         let forms: Option<BTreeMap<String, EntryForm>> =
             serde_yaml::from_str(text).map_err(|error| VendorError::wrong(format!("{LOCK}: {error}")))?;
         let mut folders = BTreeMap::new();
@@ -68,8 +83,12 @@ impl Lock {
                 return Err(VendorError::wrong(message));
             }
             let fault = format!(
-                "{LOCK}: `{folder}` needs `chart`, `version`, `digest` and `tree`, or `git`, `ref`, `path`, `commit` and `tree`"
+                "{LOCK}: `{folder}` needs `chart`, `version`, `digest`, `fetched` and `tree`, or `git`, `ref`, `path`, `commit`, `fetched` and `tree`"
             );
+            if let Some(outer) = folders.keys().find(|outer| folder.starts_with(&format!("{outer}/"))) {
+                let message = format!("{LOCK}: `{folder}` is inside `{outer}`, which is vendored itself");
+                return Err(VendorError::wrong(message));
+            }
             let vendored = form.vendored().ok_or_else(|| VendorError::wrong(fault))?;
             folders.insert(folder, vendored);
         }
@@ -86,12 +105,13 @@ impl Lock {
 
 impl EntryForm {
     fn of(vendored: &Vendored) -> EntryForm {
-        let tree = Some(vendored.tree.clone());
+        let (fetched, tree) = (Some(vendored.fetched.clone()), Some(vendored.tree.clone()));
         match vendored.origin.clone() {
             Origin::Chart { chart, version, digest } => EntryForm {
                 chart: Some(chart),
                 version: Some(version),
                 digest: Some(digest),
+                fetched,
                 tree,
                 ..EntryForm::default()
             },
@@ -100,6 +120,7 @@ impl EntryForm {
                 reference: Some(reference),
                 path: Some(path),
                 commit: Some(commit),
+                fetched,
                 tree,
                 ..EntryForm::default()
             },
@@ -130,14 +151,18 @@ impl EntryForm {
             } => Origin::Base { git, reference, path, commit },
             _ => return None,
         };
-        Some(Vendored { origin, tree: self.tree? })
+        Some(Vendored { origin, fetched: self.fetched?, tree: self.tree? })
     }
 }
 
-/// Reports whether a path is a plain one below the root, and so fit for a vendored folder.
+/// Reports whether a path is a plain one below the root, and so fit for a vendored folder. Names that some file system
+/// takes for `.git` are not.
 pub fn is_folder(path: &str) -> bool {
-    let is_part = |part: &str| !matches!(part, "" | "." | "..") && !part.eq_ignore_ascii_case(".git");
-    path.split('/').all(is_part) && !path.contains(['\\', '\0', '\n'])
+    let is_part = |part: &str| {
+        let bare = part.trim_end_matches(['.', ' ']).to_lowercase();
+        !matches!(&*bare, "" | ".git" | "git~1") && part.len() <= LONGEST_NAME
+    };
+    path.split('/').all(is_part) && !path.contains(['\\', ':']) && harmless_line(path) == path
 }
 
 #[cfg(test)]
@@ -158,7 +183,7 @@ mod tests {
             commit: "0123".to_owned(),
         };
         let tree = "0123456789012345678901234567890123456789".to_owned();
-        let entry = |origin| Vendored { origin, tree: tree.clone() };
+        let entry = |origin| Vendored { origin, fetched: "1".to_owned(), tree: tree.clone() };
         let folders = [("charts/web", chart), ("site", base)];
         let folders = folders.map(|(folder, origin)| (folder.to_owned(), entry(origin)));
         let lock = Lock { folders: folders.into() };
@@ -172,11 +197,14 @@ mod tests {
         for (text, words) in [
             (
                 "charts/web: {chart: a, version: '1'}",
-                "`charts/web` needs `chart`, `version`, `digest` and `tree`",
+                "`charts/web` needs `chart`, `version`, `digest`, `fetched` and `tree`",
             ),
             ("../x: {}", "`../x` is no folder below the root"),
             ("a/.GIT/b: {}", "`a/.GIT/b` is no folder"),
             ("charts/web: {chart: a, versoin: b}", "unknown field `versoin`"),
+            ("a: &a {chart: c, version: v, digest: d, fetched: v, tree: t}\na/b: *a", "`a/b` is inside `a`"),
+            ("git~1/x: {}", "`git~1/x` is no folder"),
+            (".git./x: {}", "`.git./x` is no folder"),
             ("charts/web: [", "line 1"),
             ("- a", "expected a map"),
         ] {

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::VendorError;
 use crate::chart::{Archive, LONGEST_ARCHIVE, digest_of, newest, no_version, unknown_version};
 
-const LONGEST_INDEX: u64 = 64 << 20;
+const LONGEST_INDEX: u64 = 32 << 20;
 const MOST_REDIRECTS: usize = 5;
 /// The characters of an address that an error shows.
 const SHOWN: usize = 200;
@@ -81,7 +81,7 @@ impl ChartRepository<'_> {
 
     /// Fetches a file, also after redirects. Nothing secret is sent.
     fn get(&self, address: &str, longest: u64) -> Result<Vec<u8>, VendorError> {
-        let begins_secure = address.starts_with("https://");
+        let begins_secure = self.address.starts_with("https://");
         let mut address = address.to_owned();
         for _ in 0..=MOST_REDIRECTS {
             // A query may have a token of its server.
@@ -122,6 +122,7 @@ fn absolute(from: &Uri, to: &str) -> String {
     );
     match to {
         to if to.contains("://") => to.to_owned(),
+        to if to.starts_with("//") => format!("{}:{to}", from.scheme_str().unwrap_or("https")),
         to if to.starts_with('/') => format!("{origin}{to}"),
         to => {
             let folder = from.path().rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -139,6 +140,7 @@ mod tests {
         let from: Uri = "https://a.example.com/x/index.yaml".parse().unwrap();
         for (to, expected) in [
             ("https://b.example.com/y", "https://b.example.com/y"),
+            ("//b.example.com/y", "https://b.example.com/y"),
             ("/y", "https://a.example.com/y"),
             ("y.tgz", "https://a.example.com/x/y.tgz"),
         ] {

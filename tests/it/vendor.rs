@@ -140,7 +140,7 @@ fn a_version_that_a_bot_edited_is_fetched() {
     let (old, new) = (charts.package("1.0.0", "red"), charts.package("1.1.0", "blue"));
     charts.index(&[("1.0.0", &old), ("1.1.0", &new)]);
     vendor(&repo, &["chart", "charts/web", &charts.address("web"), "1.0.0"]).expect(0);
-    repo.write("vendor.lock", read(&repo, "vendor.lock").replace("1.0.0", "1.1.0"));
+    repo.write("vendor.lock", read(&repo, "vendor.lock").replace("version: 1.0.0", "version: 1.1.0"));
     repo.commit("a bot's edit");
     let plan = Ran::of(berth().current_dir(repo.path()).arg("plan")).expect(0);
     assert!(plan.err.contains("`charts/web` has version 1.0.0 and not yet"), "{}", plan.err);
@@ -181,10 +181,14 @@ fn a_version_that_its_server_replaced_is_refused() {
     let digest = charts.package("1.0.0", "red");
     charts.index(&[("1.0.0", &digest)]);
     vendor(&repo, &["chart", "charts/web", &charts.address("web")]).expect(0);
+    repo.commit("the chart");
     let replaced = charts.package("1.0.0", "evil");
     let ran = vendor(&repo, &["fetch"]).expect(6);
     assert!(ran.err.contains("is another one than its index says"), "{}", ran.err);
     charts.index(&[("1.0.0", &replaced)]);
+    std::fs::remove_dir_all(repo.path().join("charts/web")).expect("a folder");
+    vendor(&repo, &["fetch"]).expect(1);
+    repo.git(&["checkout", "-q", "--", "charts"]);
     for arguments in [&["fetch"][..], &["check", "--online"]] {
         let ran = vendor(&repo, arguments).expect(1);
         assert!(
@@ -247,6 +251,12 @@ fn an_archive_writes_nothing_but_the_files_of_its_chart() {
     charts.write("web/Chart.yaml", chart);
     let digest = charts.pack(archive, &["web/Chart.yaml"]);
     charts.index(&[("1.0.0", &digest)]);
+    repo.write("README.md", "precious\n");
+    std::os::unix::fs::symlink(".git", repo.path().join("inside")).expect("a link");
+    for folder in ["README.md", "README.md/web", "inside/objects"] {
+        vendor(&repo, &["chart", folder, &charts.address("web")]).expect(2);
+        assert_eq!(read(&repo, "README.md"), "precious\n");
+    }
     for folder in ["away", "away/web", "away/more/web"] {
         let ran = vendor(&repo, &["chart", folder, &charts.address("web")]).expect(2);
         assert!(ran.err.contains("behind a link") || folder == "away", "{}", ran.err);
@@ -271,26 +281,49 @@ fn a_base_is_a_folder_of_another_repository() {
     assert_eq!(read(&repo, "bases/site/kustomization.yaml"), "resources: [config.yaml]\n");
     assert!(!repo.path().join("bases/site/README.md").exists());
     repo.commit("the base");
-    vendor(&repo, &["check", "--online"]).expect(0);
+    assert!(vendor(&repo, &["check", "--online"]).expect(1).err.contains("is on this machine"));
+    let online = ["check", "--online", "--local"];
+    vendor(&repo, &online).expect(0);
     other.write("deploy/base/config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n");
     other.commit("next");
     let branch = other.git(&["branch", "--show-current"]);
-    vendor(&repo, &["update", "bases/site", branch.trim()]).expect(0);
+    vendor(&repo, &["update", "bases/site", branch.trim(), "--local"]).expect(0);
     assert!(read(&repo, "bases/site/config.yaml").contains("name: other"));
     assert!(read(&repo, "vendor.lock").contains(&format!("commit: {}", other.id("HEAD"))));
-    vendor(&repo, &["update", "bases/site", &first]).expect(0);
+    vendor(&repo, &["update", "bases/site", &first, "--local"]).expect(0);
     assert!(read(&repo, "bases/site/config.yaml").contains("name: site"));
-    let ran = vendor(&repo, &["update", "bases/site", "v2"]).expect(2);
+    let ran = vendor(&repo, &["update", "bases/site", "v2", "--local"]).expect(2);
     assert!(
         ran.err.contains("has no branch or tag `v2`") && ran.err.contains("did you mean `v1`?"),
         "{}",
         ran.err
     );
+    // A moved tag, and a commit that its branch does not have.
+    vendor(&repo, &["update", "bases/site", "v1", "--local"]).expect(0);
+    repo.commit("v1");
+    other.git(&["tag", "-f", "v1", "HEAD"]);
+    for arguments in [&online[..], &["fetch", "--local"]] {
+        let ran = vendor(&repo, arguments);
+        assert!(ran.code != 0 && ran.err.contains("the tag v1 of"), "{}", ran.err);
+    }
+    assert!(read(&repo, "bases/site/config.yaml").contains("name: site"));
+    vendor(&repo, &["update", "bases/site", branch.trim(), "--local"]).expect(0);
+    let stranger = other.git(&["commit-tree", "-m", "stranger", "HEAD^{tree}"]);
+    let lock = read(&repo, "vendor.lock");
+    repo.write("vendor.lock", lock.replace(&other.id("HEAD"), stranger.trim()));
+    let ran = vendor(&repo, &online).expect(1);
+    assert!(
+        ran.err.contains(&format!("{} is no commit of {}", stranger.trim(), branch.trim())),
+        "{}",
+        ran.err
+    );
+    repo.write("vendor.lock", lock);
+    repo.commit("the branch");
     std::os::unix::fs::symlink("/etc/passwd", other.path().join("deploy/base/link")).expect("a link");
     other.commit("a link");
-    let ran = vendor(&repo, &["update", "bases/site", branch.trim()]).expect(6);
+    let ran = vendor(&repo, &["update", "bases/site", branch.trim(), "--local"]).expect(6);
     assert!(ran.err.contains("`link` is a link or a submodule"), "{}", ran.err);
-    assert!(read(&repo, "bases/site/config.yaml").contains("name: site"));
+    assert!(read(&repo, "bases/site/config.yaml").contains("name: other"));
 }
 
 #[test]
@@ -330,6 +363,7 @@ fn a_chart_that_helm_pushed_comes_from_a_registry() {
     vendor(&repo, &["update", "charts/web", "1.0.0"]).expect(0);
     assert_eq!(read(&repo, "charts/web/values.yaml"), "colour: red\n");
     vendor(&repo, &["check", "--online"]).expect(0);
+    vendor(&repo, &["update", "charts/web", "1.0.0/../../../web"]).expect(2);
     let ran = vendor(&repo, &["chart", "charts/wbe", &address.replace("/web", "/wbe")]).expect(6);
     assert!(ran.err.contains("has no version"), "{}", ran.err);
 }

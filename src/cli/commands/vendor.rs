@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use berth_base::diag::Diagnostics;
+use berth_base::diag::{Diagnostic, Diagnostics, Pos};
 use berth_base::text::counted;
+use berth_git::transport::GitTransport;
 use berth_git::{EntryKind, Repo, Scratch};
 use berth_registry::Access;
 use berth_vendor::base::{self, BaseRequest};
@@ -96,7 +97,7 @@ struct UpdateArgs {
     #[command(flatten)]
     repo: RepoArg,
     #[command(flatten)]
-    registry: RegistryArgs,
+    servers: LockArgs,
 }
 
 /// Bring every vendored folder to the version in `vendor.lock`
@@ -107,7 +108,7 @@ struct FetchArgs {
     #[command(flatten)]
     repo: RepoArg,
     #[command(flatten)]
-    registry: RegistryArgs,
+    servers: LockArgs,
 }
 
 /// Check that vendored folders have the files that `vendor.lock` names
@@ -121,7 +122,7 @@ struct CheckArgs {
     #[command(flatten)]
     repo: RepoArg,
     #[command(flatten)]
-    registry: RegistryArgs,
+    servers: LockArgs,
 }
 
 pub(crate) fn cmd_vendor(args: &VendorArgs, ui: &Ui) -> Outcome {
@@ -151,12 +152,13 @@ impl VendorTree {
             return Err(error.hint("run this in a clone"));
         }
         let path = root.join(LOCK);
-        let lock = match path.exists() {
-            true => {
+        let lock = match path.symlink_metadata() {
+            Err(_) => Lock::default(),
+            Ok(about) if about.is_file() => {
                 let text = std::fs::read_to_string(&path);
                 Lock::parse(&text.map_err(|error| CommandError::io("reading vendor.lock", &error))?)?
             }
-            false => Lock::default(),
+            Ok(_) => return Err(CommandError::usage(format!("{LOCK} is no plain file"))),
         };
         Ok(VendorTree { root, lock, scratch })
     }
@@ -173,11 +175,11 @@ impl VendorTree {
     }
 
     /// Refuses a folder with files that nobody vendored, or that somebody edited.
-    fn refuse_edited(&self, folder: &str) -> Result<(), CommandError> {
+    fn refuse_edited(&self, folder: &str, fetched: &Fetched) -> Result<(), CommandError> {
         let Some(tree) = folder::tree_of(self.scratch.repo(), &self.root, folder)? else { return Ok(()) };
         let known = self.lock.folders.get(folder).map(|entry| &entry.tree);
         match known {
-            Some(known) if *known == tree => Ok(()),
+            Some(known) if *known == tree || fetched.tree.to_string() == tree => Ok(()),
             Some(_) => {
                 let error = CommandError::usage(format!("`{folder}` was edited since it was vendored"));
                 Err(error.hint("undo the edits, or remove the folder"))
@@ -204,21 +206,6 @@ impl VendorTree {
         Err(error.hint("commit them, undo them, or remove the folder"))
     }
 
-    /// Refuses a version of a chart that its server replaced. The folder tells whether somebody has edited the version in
-    /// the lock. A base follows its branch or tag.
-    fn refuse_replaced(&self, folder: &str, locked: &Vendored, now: &Fetched) -> Result<(), CommandError> {
-        let Some(version) = locked.origin.version() else { return Ok(()) };
-        let is_edited = folder::chart_version(&self.root, folder).as_deref() != Some(version);
-        match locked.replaced(folder, &now.vendored()).filter(|_| !is_edited) {
-            Some(fault) => {
-                let error = CommandError::new(Exit::Faulty, fault.message);
-                Err(error
-                    .hint(format!("`berth vendor update {folder} {}` accepts it", locked.origin.fixed())))
-            }
-            None => Ok(()),
-        }
-    }
-
     /// Brings a folder to what was fetched, and writes the lock. Returns whether anything changed.
     fn put(&mut self, folder: &str, fetched: &Fetched) -> Result<bool, CommandError> {
         let vendored = fetched.vendored();
@@ -229,29 +216,90 @@ impl VendorTree {
         }
         let is_known = self.lock.folders.insert(folder.to_owned(), vendored.clone()) == Some(vendored);
         if !is_known {
-            files::write(&self.root.join(LOCK), self.lock.text())?;
+            files::write_whole(&self.root.join(LOCK), self.lock.text().as_bytes())?;
         }
         Ok(!has_files || !is_known)
     }
 
-    /// Fetches what an origin names, at another version if one is given. Without a version, the newest counts.
+    /// Fetches another version of what an origin names. Without one, the newest counts.
     fn fetch(
         &self,
         origin: &Origin,
-        version: Option<&str>,
-        access: &Access,
+        wanted: Option<&str>,
+        access: &LockAccess,
     ) -> Result<Fetched, CommandError> {
         let repo = self.scratch.repo();
         match origin {
             Origin::Chart { chart, .. } => {
-                Ok(chart::fetch(repo, &ChartAddress::parse(chart)?, version, access)?)
+                Ok(chart::fetch(repo, &ChartAddress::parse(chart)?, wanted, &access.registry)?)
             }
             Origin::Base { git, reference, path, .. } => {
-                let reference = version.unwrap_or(reference);
-                let transport = RemoteArgs::of_environment()?.reach_without_token(git)?;
-                Ok(base::fetch(repo, &transport, BaseRequest { git, reference, path })?)
+                let request = BaseRequest { git, reference: wanted.unwrap_or(reference), path };
+                Ok(base::fetch(repo, &access.transport(git)?, request)?)
             }
         }
+    }
+
+    /// Fetches what the lock has once more. Fails if the server has something else by now.
+    fn fetch_again(
+        &self,
+        folder: &str,
+        locked: &Vendored,
+        access: &LockAccess,
+    ) -> Result<Fetched, CommandError> {
+        let fetched = match &locked.origin {
+            Origin::Chart { version, .. } => self.fetch(&locked.origin, Some(version), access)?,
+            Origin::Base { git, reference, path, commit } => {
+                let request = BaseRequest { git, reference, path };
+                base::fetch_again(self.scratch.repo(), &access.transport(git)?, request, commit)?
+            }
+        };
+        match locked.replaced(folder, &fetched.vendored()) {
+            None => Ok(fetched),
+            Some(fault) => {
+                let error = CommandError::new(Exit::Faulty, fault.message);
+                Err(error
+                    .hint(format!("`berth vendor update {folder} {}` accepts it", locked.origin.wanted())))
+            }
+        }
+    }
+}
+
+/// The access to the servers that a lock names.
+struct LockAccess {
+    registry: Access,
+    git: RemoteArgs,
+    allows_local: bool,
+}
+
+impl LockAccess {
+    /// Returns the remote at an address. A lock is a file of the repository, which others edit.
+    fn transport(&self, git: &str) -> Result<GitTransport, CommandError> {
+        let is_scp = !git.contains("://") && git.contains('@') && git.contains(':');
+        let is_remote = is_scp
+            || ["https://", "http://", "ssh://", "git://"].iter().any(|scheme| git.starts_with(scheme));
+        if !is_remote && !self.allows_local {
+            let error = CommandError::usage(format!("{LOCK} names `{git}`, which is on this machine"));
+            return Err(error.hint("`--local` allows such addresses"));
+        }
+        self.git.reach_without_token(git)
+    }
+}
+
+/// The flags of commands that ask the servers in a lock
+#[derive(Debug, clap::Args)]
+struct LockArgs {
+    /// Allow addresses of bases on this machine, such as `file:///srv/git/site.git`
+    #[arg(long)]
+    local: bool,
+    #[command(flatten)]
+    registry: RegistryArgs,
+}
+
+impl LockArgs {
+    fn access(&self) -> Result<LockAccess, CommandError> {
+        let (registry, git) = (self.registry.access()?, RemoteArgs::of_environment()?);
+        Ok(LockAccess { registry, git, allows_local: self.local })
     }
 }
 
@@ -260,9 +308,9 @@ impl ChartArgs {
         let mut tree = VendorTree::open(&self.repo)?;
         let folder = folder_name(&self.folder)?;
         let address = ChartAddress::parse(&self.address)?;
-        tree.refuse_edited(folder)?;
         let access = self.registry.access()?;
         let fetched = chart::fetch(tree.scratch.repo(), &address, self.wanted.as_deref(), &access)?;
+        tree.refuse_edited(folder, &fetched)?;
         show(folder, &fetched, tree.put(folder, &fetched)?, ui);
         Ok(Exit::Done)
     }
@@ -276,10 +324,10 @@ impl BaseArgs {
         if !path.is_empty() && !is_folder(path) {
             return Err(CommandError::usage(format!("`{}` is no plain path of a folder", self.path)));
         }
-        tree.refuse_edited(folder)?;
         let transport = RemoteArgs::of_environment()?.reach_without_token(&self.address)?;
         let request = BaseRequest { git: &self.address, reference: &self.reference, path };
         let fetched = base::fetch(tree.scratch.repo(), &transport, request)?;
+        tree.refuse_edited(folder, &fetched)?;
         show(folder, &fetched, tree.put(folder, &fetched)?, ui);
         Ok(Exit::Done)
     }
@@ -290,8 +338,8 @@ impl UpdateArgs {
         let mut tree = VendorTree::open(&self.repo)?;
         let folder = folder_name(&self.folder)?;
         let origin = tree.entry(folder)?.origin.clone();
-        tree.refuse_edited(folder)?;
-        let fetched = tree.fetch(&origin, self.wanted.as_deref(), &self.registry.access()?)?;
+        let fetched = tree.fetch(&origin, self.wanted.as_deref(), &self.servers.access()?)?;
+        tree.refuse_edited(folder, &fetched)?;
         show(folder, &fetched, tree.put(folder, &fetched)?, ui);
         Ok(Exit::Done)
     }
@@ -300,11 +348,13 @@ impl UpdateArgs {
 impl FetchArgs {
     fn run(&self, ui: &Ui) -> Outcome {
         let mut tree = VendorTree::open(&self.repo)?;
-        let access = self.registry.access()?;
+        let access = self.servers.access()?;
         for (folder, vendored) in tree.lock.folders.clone() {
             tree.refuse_uncommitted(&folder)?;
-            let fetched = tree.fetch(&vendored.origin, vendored.origin.version(), &access)?;
-            tree.refuse_replaced(&folder, &vendored, &fetched)?;
+            let fetched = match vendored.is_outdated() {
+                true => tree.fetch(&vendored.origin, Some(vendored.origin.wanted()), &access)?,
+                false => tree.fetch_again(&folder, &vendored, &access)?,
+            };
             show(&folder, &fetched, tree.put(&folder, &fetched)?, ui);
         }
         Ok(Exit::Done)
@@ -314,15 +364,17 @@ impl FetchArgs {
 impl CheckArgs {
     fn run(&self, ui: &Ui) -> Outcome {
         let tree = VendorTree::open(&self.repo)?;
-        let access = self.registry.access()?;
+        let access = self.servers.access()?;
         let mut found = Diagnostics::new();
         for (folder, vendored) in &tree.lock.folders {
             let there = folder::tree_of(tree.scratch.repo(), &tree.root, folder)?;
-            let version = folder::chart_version(&tree.root, folder);
-            found.extend(vendored.fault(folder, there.as_deref(), version.as_deref()));
-            if self.online {
-                let fetched = tree.fetch(&vendored.origin, Some(vendored.origin.fixed()), &access)?;
-                found.extend(vendored.replaced(folder, &fetched.vendored()));
+            found.extend(vendored.fault(folder, there.as_deref()));
+            if self.online
+                && !vendored.is_outdated()
+                && let Err(error) = tree.fetch_again(folder, vendored, &access)
+            {
+                let message = format!("`{folder}`: {}", error.message);
+                found.push(Diagnostic::error(Pos::file(LOCK), message).maybe_hint(error.hint));
             }
         }
         ui.diagnostics(&found);

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 
-use flate2::read::GzDecoder;
+use flate2::read::MultiGzDecoder;
 use flate2::{Compression, GzBuilder};
 use tar::{Archive, Builder, EntryType, Header, PaxExtensions};
 
@@ -140,7 +140,7 @@ pub enum UnpackError {
 pub fn unpack(repo: &Repo, layer: impl Read) -> Result<TreeId, UnpackError> {
     let mut writer = Writer::new(repo)?;
     let unfit = |reason: String| Err(UnpackError::Unfit(reason));
-    let bytes = Limited { from: GzDecoder::new(layer), left: LONGEST_LAYER };
+    let bytes = Limited { from: MultiGzDecoder::new(layer), left: LONGEST_LAYER };
     let mut archive = Archive::new(bytes);
     let mut files: BTreeMap<String, ContentId> = BTreeMap::new();
     let (mut count, mut long_path) = (0, None);
