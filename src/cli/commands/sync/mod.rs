@@ -186,9 +186,11 @@ pub(crate) fn cmd_sync(args: &SyncArgs, ui: &Ui, verbose: u8) -> Outcome {
     }
     args.follow.check()?;
     let cancel = Cancel::default();
+    let stays = !args.once && !args.dry_run;
+    // Before the threads of the target, whose first lines would be lost.
+    let _logging = stays.then(|| telemetry::start_logs(&args.log, verbose, ui));
     let mut member = MemberSetup::open(args, &cancel)?;
-    if !args.once && !args.dry_run {
-        let _logging = telemetry::start_logs(&args.log, verbose, ui);
+    if stays {
         info!(cluster = args.cluster, place = %args.target, "syncing");
         if args.remote.is_given() && !args.remote.is_registry() {
             args.remote.log_sandbox();
