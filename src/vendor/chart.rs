@@ -129,10 +129,13 @@ fn from_registry(registry: &Registry, version: Option<&str>) -> Result<Archive, 
     let repository = registry.repository_named(registry.url().repository());
     // A tag has no `+`.
     let tag = |version: &str| version.replace('+', "_");
+    let versions = || -> Result<Vec<String>, VendorError> {
+        Ok(repository.tags()?.iter().map(|tag| tag.replace('_', "+")).collect())
+    };
     let version = match version {
         Some(version) => version.to_owned(),
         None => {
-            let tags: Vec<String> = repository.tags()?.iter().map(|tag| tag.replace('_', "+")).collect();
+            let tags = versions()?;
             newest(tags.iter().map(String::as_str)).ok_or_else(|| no_version(&shown))?.to_owned()
         }
     };
@@ -141,7 +144,7 @@ fn from_registry(registry: &Registry, version: Option<&str>) -> Result<Archive, 
         return Err(VendorError::wrong(format!("`{}` is no version", version.escape_debug())));
     }
     let Some(pulled) = repository.pull_manifest(&tag(&version))? else {
-        let tags: Vec<String> = repository.tags()?.iter().map(|tag| tag.replace('_', "+")).collect();
+        let tags = versions()?;
         return Err(unknown_version(&shown, &version, tags.iter().map(String::as_str)));
     };
     let no_chart = || VendorError::server(format!("{shown} {version} is no chart of Helm"));

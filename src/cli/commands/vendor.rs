@@ -206,8 +206,8 @@ impl VendorTree {
         Err(error.hint("commit them, undo them, or remove the folder"))
     }
 
-    /// Brings a folder to what was fetched, and writes the lock. Returns whether anything changed.
-    fn put(&mut self, folder: &str, fetched: &Fetched) -> Result<bool, CommandError> {
+    /// Brings a folder to what was fetched, writes the lock, and prints what was brought.
+    fn put(&mut self, folder: &str, fetched: &Fetched, ui: &Ui) -> Result<(), CommandError> {
         let vendored = fetched.vendored();
         let repo = self.scratch.repo();
         let has_files = folder::tree_of(repo, &self.root, folder)?.as_ref() == Some(&vendored.tree);
@@ -218,7 +218,23 @@ impl VendorTree {
         if !is_known {
             files::write_whole(&self.root.join(LOCK), self.lock.text().as_bytes())?;
         }
-        Ok(!has_files || !is_known)
+        let origin = &fetched.origin;
+        if has_files && is_known {
+            ui.out(&format!("{folder}: {origin}, nothing changed"));
+        } else {
+            ui.out(&format!(
+                "{folder}: {origin} ({})\nnext: commit, and look at `berth plan`",
+                origin.digest()
+            ));
+        }
+        Ok(())
+    }
+
+    /// The same for a folder that a person named. Refuses edits, which a commit may have.
+    fn put_unedited(&mut self, folder: &str, fetched: &Fetched, ui: &Ui) -> Outcome {
+        self.refuse_edited(folder, fetched)?;
+        self.put(folder, fetched, ui)?;
+        Ok(Exit::Done)
     }
 
     /// Fetches another version of what an origin names. Without one, the newest counts.
@@ -310,9 +326,7 @@ impl ChartArgs {
         let address = ChartAddress::parse(&self.address)?;
         let access = self.registry.access()?;
         let fetched = chart::fetch(tree.scratch.repo(), &address, self.wanted.as_deref(), &access)?;
-        tree.refuse_edited(folder, &fetched)?;
-        show(folder, &fetched, tree.put(folder, &fetched)?, ui);
-        Ok(Exit::Done)
+        tree.put_unedited(folder, &fetched, ui)
     }
 }
 
@@ -327,9 +341,7 @@ impl BaseArgs {
         let transport = RemoteArgs::of_environment()?.reach_without_token(&self.address)?;
         let request = BaseRequest { git: &self.address, reference: &self.reference, path };
         let fetched = base::fetch(tree.scratch.repo(), &transport, request)?;
-        tree.refuse_edited(folder, &fetched)?;
-        show(folder, &fetched, tree.put(folder, &fetched)?, ui);
-        Ok(Exit::Done)
+        tree.put_unedited(folder, &fetched, ui)
     }
 }
 
@@ -339,9 +351,7 @@ impl UpdateArgs {
         let folder = folder_name(&self.folder)?;
         let origin = tree.entry(folder)?.origin.clone();
         let fetched = tree.fetch(&origin, self.wanted.as_deref(), &self.servers.access()?)?;
-        tree.refuse_edited(folder, &fetched)?;
-        show(folder, &fetched, tree.put(folder, &fetched)?, ui);
-        Ok(Exit::Done)
+        tree.put_unedited(folder, &fetched, ui)
     }
 }
 
@@ -355,7 +365,7 @@ impl FetchArgs {
                 true => tree.fetch(&vendored.origin, Some(vendored.origin.wanted()), &access)?,
                 false => tree.fetch_again(&folder, &vendored, &access)?,
             };
-            show(&folder, &fetched, tree.put(&folder, &fetched)?, ui);
+            tree.put(&folder, &fetched, ui)?;
         }
         Ok(Exit::Done)
     }
@@ -397,16 +407,6 @@ fn folder_name(folder: &str) -> Result<&str, CommandError> {
                 CommandError::usage(format!("`{folder}` is no folder below the root of the repository"));
             Err(error.hint("write a path such as `charts/web`"))
         }
-    }
-}
-
-/// Prints what was brought into a folder.
-fn show(folder: &str, fetched: &Fetched, is_changed: bool, ui: &Ui) {
-    let origin = &fetched.origin;
-    if is_changed {
-        ui.out(&format!("{folder}: {origin} ({})\nnext: commit, and look at `berth plan`", origin.digest()));
-    } else {
-        ui.out(&format!("{folder}: {origin}, nothing changed"));
     }
 }
 
