@@ -1,7 +1,7 @@
 //! The page of random fleets, of all dialects and with random reports: each cell, list and total is what `status`,
 //! `explain`, `rollout` and `log` say, and what the rendered branch has.
 //!
-//! More of them: `BERTH_SITE_FLEETS=300 BERTH_SITE_SEED=7 cargo test --profile demo --test it site::truth`.
+//! More of them: `BERTH_SITE_FLEETS=300 BERTH_SITE_SEED=7 cargo test --release --test it site::truth`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

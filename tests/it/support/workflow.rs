@@ -59,7 +59,7 @@ fn read<T: serde::de::DeserializeOwned>(name: &str) -> T {
 pub fn toolchain(folder: &Path) {
     let program = berth().get_program().to_str().expect("text").to_owned();
     let cargo = format!(
-        "test -f Cargo.toml\nmkdir -p \"$CARGO_TARGET_DIR/demo\"\ncd \"$CARGO_TARGET_DIR/demo\"\n\
+        "test -f Cargo.toml\nmkdir -p \"$CARGO_TARGET_DIR/release\"\ncd \"$CARGO_TARGET_DIR/release\"\n\
          printf '#!/bin/sh\\nexec %s \"$@\"\\n' '{program}' > berth\nchmod +x berth\n"
     );
     for (name, script) in [("rustup", "test \"$1 $2\" = 'toolchain install'\n"), ("cargo", &cargo)] {

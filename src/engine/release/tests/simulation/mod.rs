@@ -3,7 +3,7 @@
 //! leave, and are picked again; edits in the middle of a rollout; and people's orders: pins, pauses, freezes,
 //! aborts, rollbacks, and workloads that go after or together with another one.
 //!
-//! Each schedule is made from its number alone. `BERTH_SCHEDULES=100000 cargo test --profile demo -p
+//! Each schedule is made from its number alone. `BERTH_SCHEDULES=100000 cargo test --release -p
 //! berth-engine simulation` runs more of them. Members apply their folders, each by
 //! its habit, and report. [`orders`]: people's orders.
 //! [`promises`]: the checks after each pass.
