@@ -28,12 +28,13 @@ fn the_demo_ends_with_the_accident_held_and_every_copy_in_its_place() {
     }
 }
 
-/// Makes the demo and returns the commands at its end: those that reject the accident, and those that approve it.
+/// Makes the demo and returns the commands at its end: those that reject the accident and make an edit, and those that approve it.
 fn last_commands(dir: &Path) -> [String; 2] {
     let ran = Ran::of(berth().arg("demo").arg(dir)).expect(0);
-    let (_, lines) = ran.out.split_once("\n   Reject the accident:\n").expect("commands");
-    let (reject, approve) =
-        lines.split_once("\n   Or approve it, and web leaves its clusters:\n").expect("commands");
+    let (_, lines) = ran.out.split_once("\n   # Reject the accident.\n").expect("commands");
+    let (reject, approve) = lines
+        .split_once("\n   # Or, instead of all that, approve the accident, and web leaves its clusters.\n")
+        .expect("commands");
     [reject.to_owned(), approve.to_owned()]
 }
 
@@ -47,13 +48,14 @@ fn paste(commands: &str) -> Ran {
 }
 
 #[test]
-fn the_last_commands_of_the_demo_reject_the_accident_or_let_it_happen() {
+fn the_last_commands_of_the_demo_reject_the_accident_and_edit_or_let_it_happen() {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("demo");
     let web = |member: &str| dir.join("members").join(member).join("shop/Deployment.apps_web.yaml");
     let rejected = paste(&last_commands(&dir)[0]);
     assert!(rejected.out.contains("no changes\n"), "{}", rejected.out);
     assert!(["graz", "lisbon", "turin"].iter().all(|member| web(member).is_file()));
+    assert!(std::fs::read_to_string(web("graz")).expect("the file").contains("web:1.6.0"));
     // A second demo takes the place of the first.
     paste(&last_commands(&dir)[1]);
     assert!(!["graz", "lisbon", "turin"].iter().any(|member| web(member).exists()));

@@ -292,10 +292,16 @@ impl<'u> Demo<'u> {
              {program} explain web --cluster turin --repo {fleet}   # why not there, and what would change that\n   \
              {program} ui --repo {fleet}   # the fleet as a page, until Ctrl-C\n   \
              ls -R {members}   # what the members have\n\n   \
-             Reject the accident:\n   \
+             # Reject the accident.\n   \
              git -C {fleet} revert --no-edit HEAD\n   \
              {program} run --once --repo {fleet}   # nothing was removed, and nothing changes\n\n   \
-             Or approve it, and web leaves its clusters:\n   \
+             # Then make an edit of your own, here a new version of web.\n   \
+             sed -i.old 's/web:1.4.0/web:1.6.0/' {fleet}/shop/web.yaml\n   \
+             git -C {fleet} commit -am 'web 1.6.0'\n   \
+             {program} plan --diff --repo {fleet}   # turin stays at 1.5.0, by its override\n   \
+             {program} run --once --repo {fleet}\n   \
+             {program} sync --once --repo {fleet} --cluster graz --target dir:{members}/graz\n\n   \
+             # Or, instead of all that, approve the accident, and web leaves its clusters.\n   \
              git -C {fleet} commit --allow-empty -m 'web may go' -m '{approval}'\n   \
              {program} plan --diff --repo {fleet}\n   \
              {program} run --once --repo {fleet}\n   \

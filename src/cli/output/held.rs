@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::changes::KeyForm;
 use super::ui::{Tone, Ui};
+use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::model::Key;
 use berth_base::text::{counted, some_of};
 use berth_engine::gate::messages::stays;
@@ -35,6 +36,14 @@ pub(crate) fn held_text(held: &[Held], ui: &Ui) -> String {
         text.push_str(&approvals_text(held, MOST_ALONE));
     }
     text
+}
+
+/// Returns the diagnostics without those of held workloads, which have a text of their own.
+pub(crate) fn without_held(diagnostics: &Diagnostics, held: &[Held]) -> Diagnostics {
+    let held: Vec<Diagnostic> = held.iter().map(Held::diagnostic).collect();
+    let mut others = diagnostics.clone();
+    others.retain(|one| !held.contains(one));
+    others
 }
 
 /// Returns the heading of the held workloads.

@@ -12,6 +12,7 @@ use super::rehearsal::{
 use crate::flags::fleet::moment;
 use crate::flags::pass::{GateArgs, Tip, TrustArgs};
 use crate::flags::state::StateArgs;
+use crate::output::held::without_held;
 use crate::output::plan_forms::PlanReport;
 use crate::output::plan_forms::reasons::Reasons;
 use crate::output::plan_forms::sections::{self, Rollout};
@@ -100,9 +101,7 @@ impl PlanRequest {
         step: &NextCommit,
         wanted: &Plan,
     ) -> Result<Diagnostics, CommandError> {
-        let mut diagnostics = step.diagnostics.clone();
-        let held: Vec<Diagnostic> = step.held.iter().map(Held::diagnostic).collect();
-        diagnostics.retain(|one| !held.contains(one));
+        let mut diagnostics = without_held(&step.diagnostics, &step.held);
         diagnostics.extend(self.change.notes());
         if self.change.head.name == "HEAD" {
             diagnostics.extend(uncommitted(repo)?);

@@ -19,7 +19,7 @@ use crate::flags::remote::{RemoteArgs, SourceRemoteArgs, StatusRemoteArgs};
 use crate::flags::signing::{ArtifactSigningArgs, SigningArgs};
 use crate::flags::telemetry::{self, MetricsArgs};
 use crate::output::changes::{Length, plan_of_length};
-use crate::output::held::held_text;
+use crate::output::held::{held_text, without_held};
 use crate::output::ui::Ui;
 use crate::process::exit::{CommandError, Exit, Outcome, exit_for};
 use artifacts::{PublishArgs, Successors};
@@ -375,7 +375,7 @@ fn run_once(args: &RunArgs, ui: &Ui, verbose: u8) -> Outcome {
     if let Some(notices) = &mut notices {
         notices.tell(PassEnd::Done(&passed));
     }
-    say(&passed.source, &passed.diagnostics, &passed.plan);
+    say(&passed.source, &without_held(&passed.diagnostics, &passed.held), &passed.plan);
     let exit = show_outcome(&passed, &settings, ui).worst(write_to_hubs(args, &passed, ui));
     Ok(exit.worst(args.keep_others(&settings, mirror.as_mut(), &cancel, ui)?))
 }
