@@ -190,7 +190,7 @@ impl JoinArgs {
         let applier = self.applier.neighbour().map(|applier| format!(" --applier {}", applier.name));
         let applier = applier.unwrap_or_default();
         ui.status(&format!(
-            "{name} gets {gets}\nnext: commit the file, look at `berth plan`, and in {name}: `berth sync --cluster {name} --target kube{applier}`, \
+            "{name} gets {gets}\nnext: commit the file, look at `berth plan`, publish with `berth run --once`, and for {name}: `berth sync --cluster {name} --target kube{applier}`, \
              or `--target dir:PATH` for a folder"
         ));
     }

@@ -289,16 +289,16 @@ impl<'u> Demo<'u> {
             std::env::current_exe().map_or_else(|_| "berth".to_owned(), |path| path.display().to_string());
         self.ui.out(&format!(
             "   git -C {fleet} log --stat berth/rendered   # every generated commit\n   \
-             {program} explain web --cluster turin --repo {fleet}   # why not there, and what would change that\n   \
+             {program} explain web --cluster turin --repo {fleet}   # why it is picked no longer, and what would change that\n   \
              {program} ui --repo {fleet}   # the fleet as a page, until Ctrl-C\n   \
              ls -R {members}   # what the members have\n\n   \
              # Reject the accident.\n   \
              git -C {fleet} revert --no-edit HEAD\n   \
              {program} run --once --repo {fleet}   # nothing was removed, and nothing changes\n\n   \
              # Then make an edit of your own, here a new version of web.\n   \
-             sed -i.old 's/web:1.4.0/web:1.6.0/' {fleet}/shop/web.yaml\n   \
+             sed -i.old 's/web:1.4.0/web:1.6.0/' {fleet}/shop/web.yaml && rm {fleet}/shop/web.yaml.old\n   \
              git -C {fleet} commit -am 'web 1.6.0'\n   \
-             {program} plan --diff --repo {fleet}   # turin stays at 1.5.0, by its override\n   \
+             {program} plan --diff --repo {fleet}   # not in turin, whose override names another\n   \
              {program} run --once --repo {fleet}\n   \
              {program} sync --once --repo {fleet} --cluster graz --target dir:{members}/graz\n\n   \
              # Or, instead of all that, approve the accident, and web leaves its clusters.\n   \

@@ -3,10 +3,10 @@
 //! A [`Repo`] is cheap to open and stays on its thread; its results may go to other threads.
 //!
 //! Before a loose object is read, its file is read to its end: libgit2 loops forever on a file that a full
-//! disk or a crash cut short.
+//! disk or a crash cut short. Files that come while the repository is open are whole, since Git renames them into place.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use flate2::{Decompress, FlushDecompress, Status};
@@ -29,6 +29,8 @@ pub struct Repo {
     pub(super) is_rehearsal: bool,
     pub(super) progress: Progress,
     pub(super) recent: Recent,
+    /// The objects with files of their own, by the first byte of their ids. Each folder is listed once.
+    pub(super) loose: RefCell<BTreeMap<u8, BTreeSet<Oid>>>,
 }
 
 impl std::fmt::Debug for Repo {
@@ -121,6 +123,7 @@ impl Repo {
             is_rehearsal: false,
             progress: Progress::default(),
             recent: Recent::default(),
+            loose: RefCell::default(),
         })
     }
 
@@ -193,7 +196,19 @@ impl Repo {
 
     /// Prepares reading an object: flushes it if it is pending, otherwise checks that its file is undamaged.
     pub(super) fn flush_for(&self, id: Oid) -> Result<(), GitError> {
-        if self.pending.has(id) { self.flush() } else { refuse_damaged(self.inner.commondir(), id) }
+        if self.pending.has(id) {
+            self.flush()
+        } else if self.is_loose(id) {
+            refuse_damaged(self.inner.commondir(), id)
+        } else {
+            Ok(())
+        }
+    }
+
+    fn is_loose(&self, id: Oid) -> bool {
+        let first = id.as_bytes()[0];
+        let mut loose = self.loose.borrow_mut();
+        loose.entry(first).or_insert_with(|| loose_objects(self.inner.commondir(), first)).contains(&id)
     }
 
     /// Reads the bytes of an object of this type, as Git stores it.
@@ -361,6 +376,15 @@ fn cannot_open(path: String, error: &git2::Error) -> GitError {
 
 fn kind_of(entry: &git2::TreeEntry<'_>) -> EntryKind {
     EntryKind::of(u32::try_from(entry.filemode_raw()).unwrap_or_default(), bytes_of(entry.id()))
+}
+
+/// Returns the objects with files of their own whose ids begin with this byte.
+fn loose_objects(shared: &Path, first: u8) -> BTreeSet<Oid> {
+    let folder = format!("{first:02x}");
+    let Ok(entries) = std::fs::read_dir(shared.join("objects").join(&folder)) else { return BTreeSet::new() };
+    let id =
+        |entry: std::fs::DirEntry| Oid::from_str(&format!("{folder}{}", entry.file_name().to_str()?)).ok();
+    entries.flatten().filter_map(id).collect()
 }
 
 /// Refuses an object whose own file is damaged. Packed and missing objects are not checked.

@@ -81,7 +81,7 @@ impl FolderError {
     pub fn hint(&self) -> Option<String> {
         match self {
             FolderError::NoFolder { hint, .. } => Some(hint.clone().unwrap_or_else(|| {
-                "publish the rendered branch, or fetch `refs/berth/clusters/*` from its repository".to_owned()
+                "publish with `berth run --once`, or fetch `refs/berth/clusters/*` from where it is published".to_owned()
             })),
             FolderError::NotOurs { .. } => None,
             FolderError::TooLarge { .. } => Some(format!(

@@ -159,7 +159,7 @@ fn options(args: &FederateArgs) -> Result<FederateOptions, CommandError> {
     Ok(options)
 }
 
-/// Writes a file for each document; nothing if there is an error or an existing file.
+/// Writes a file for each document that has none yet; nothing if there is an error, or a file with another content.
 fn write(
     folder: &Path,
     documents: &[GeneratedDocument],
@@ -171,17 +171,21 @@ fn write(
         ui.status("nothing was written, because there are errors");
         return Ok(Exit::Faulty);
     }
-    let named = names(documents);
-    if let Some(there) =
-        named.keys().map(|path| folder.join(path)).find(|path| path.symlink_metadata().is_ok())
-    {
-        return Err(files::already_there(&there));
-    }
+    let mut named = names(documents);
     for path in named.keys() {
         files::refuse_links(folder, path)?;
     }
-    for (path, made) in &named {
-        files::write_new(&folder.join(path), emit_documents([&made.document]))?;
+    let texts: BTreeMap<String, String> =
+        named.iter().map(|(path, made)| (path.clone(), emit_documents([&made.document]))).collect();
+    let is_there = |path: &String| folder.join(path).symlink_metadata().is_ok();
+    let is_written =
+        |path: &String| std::fs::read(folder.join(path)).is_ok_and(|there| there == texts[path].as_bytes());
+    if let Some(other) = named.keys().find(|path| is_there(path) && !is_written(path)) {
+        return Err(files::already_there(&folder.join(other)));
+    }
+    named.retain(|path, _| !is_there(path));
+    for path in named.keys() {
+        files::write_new(&folder.join(path), &texts[path])?;
     }
     if output == DocumentFormat::Json {
         let file = |(path, made): (&String, &&GeneratedDocument)| FileForm {
