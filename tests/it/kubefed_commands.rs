@@ -101,9 +101,14 @@ fn plain_objects_become_files_that_are_valid_placed_and_rendered_as_they_were() 
         assert!(!web.contains(gone), "{gone} is in\n{web}");
     }
     assert!(to.join("clusters/a/_cluster").exists() && !to.join("clusters/c/store").exists());
-    // Nothing is written over.
+    // What is there already is no fault, and nothing is written over.
+    assert!(run(&args).expect(0).err.contains("wrote 0 files"));
+    let files = ran.json()["files"].as_array().unwrap().clone();
+    std::fs::write(files[0]["file"].as_str().unwrap(), "# mine\n").unwrap();
+    std::fs::remove_file(files[1]["file"].as_str().unwrap()).unwrap();
     let again = run(&args).expect(2);
     assert!(again.err.contains("already exists"), "{}", again.err);
+    assert!(!std::path::Path::new(files[1]["file"].as_str().unwrap()).exists());
 }
 
 #[test]
