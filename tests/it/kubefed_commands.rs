@@ -108,7 +108,7 @@ fn plain_objects_become_files_that_are_valid_placed_and_rendered_as_they_were() 
     std::fs::remove_file(files[1]["file"].as_str().unwrap()).unwrap();
     let again = run(&args).expect(2);
     assert!(again.err.contains("already exists"), "{}", again.err);
-    assert!(!std::path::Path::new(files[1]["file"].as_str().unwrap()).exists());
+    assert!(!Path::new(files[1]["file"].as_str().unwrap()).exists());
 }
 
 #[test]

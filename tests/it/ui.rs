@@ -1,7 +1,7 @@
 //! `berth ui`: the page from a server, which follows the fleet.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 
 use serde_json::json;
@@ -126,6 +126,16 @@ fn a_fleet_without_a_publication_has_no_page() {
     let repo = small_fleet();
     let refused = run(&["ui", "--repo", repo.arg(), "--listen", "0"]).expect(2);
     assert!(refused.err.contains("nothing is published yet"), "{}", refused.err);
+}
+
+#[test]
+fn a_port_that_is_taken_is_named_with_a_way_out() {
+    let repo = small_fleet();
+    repo.publish().expect(0);
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = taken.local_addr().expect("an address").port().to_string();
+    let refused = run(&["ui", "--repo", repo.arg(), "--listen", &port]).expect(6);
+    assert!(refused.err.contains("`--listen 0` takes a free port"), "{}", refused.err);
 }
 
 #[test]

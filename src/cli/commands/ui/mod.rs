@@ -5,6 +5,7 @@
 mod pages;
 mod server;
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -44,8 +45,15 @@ const BETWEEN_FETCHES: Duration = Duration::from_secs(5);
 pub(crate) fn cmd_ui(args: &UiArgs, ui: &Ui) -> Outcome {
     let mut follower = Follower::begin(&args.page, ui)?;
     let pages = Arc::new(Pages::of(Page::of(&follower.site)));
-    let server = Server::start(args.listen, pages.clone())
-        .map_err(|error| CommandError::io(format!("listening on {}", args.listen), &error))?;
+    let server = Server::start(args.listen, pages.clone()).map_err(|error| {
+        let fault = CommandError::io(format!("listening on {}", args.listen), &error);
+        match error.kind() {
+            ErrorKind::AddrInUse => {
+                fault.hint("another program listens there; `--listen 0` takes a free port")
+            }
+            _ => fault,
+        }
+    })?;
     ui.out(&format!("{}\n", server.address));
     ui.status("the page follows the fleet until Ctrl-C");
     let mut failure = None;
