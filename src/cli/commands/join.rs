@@ -191,7 +191,7 @@ impl JoinArgs {
         let applier = applier.unwrap_or_default();
         ui.status(&format!(
             "{name} gets {gets}\nnext: commit the file, look at `berth plan`, publish with `berth run --once`, and for {name}: `berth sync --cluster {name} --target kube{applier}`, \
-             or `--target dir:PATH` for a folder"
+             or `--target dir:PATH --once` for a folder"
         ));
     }
 }
