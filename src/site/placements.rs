@@ -221,6 +221,17 @@ fn clusters_in_words(clusters: &Applies) -> String {
             let words: Vec<String> = terms.iter().map(term_in_words).collect();
             words.join(" or ")
         }
+        Applies::First(index, alternatives) => alternatives.get(*index).map_or_else(
+            || "every other cluster".to_owned(),
+            |one| {
+                let names = one.clusters.iter().cloned();
+                let labels = one
+                    .labels
+                    .iter()
+                    .map(|labels| term_in_words(&Term { labels: labels.clone(), ..Term::default() }));
+                names.chain(labels).collect::<Vec<_>>().join(" or ")
+            },
+        ),
     }
 }
 

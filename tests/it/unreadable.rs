@@ -383,8 +383,8 @@ fn a_file_that_is_removed_while_another_is_broken_keeps_its_name_and_its_commit(
     let plan = || run(&["plan", "--repo", repo.arg()]).expect(0).out;
     let first = plan();
     assert!(first.contains("apps/web.yaml:1:1: document removed: FederatedConfigMap shop/web"), "{first}");
-    let held = repo.publish().expect(5).err;
-    assert!(held.contains("apps/web.yaml: warning: FederatedConfigMap shop/web is held back"), "{held}");
+    let held = repo.publish().expect(5).out;
+    assert!(held.contains("FederatedConfigMap shop/web (was in apps/web.yaml)"), "{held}");
     let later = plan();
     assert!(later.contains(&format!("apps/web.yaml: {removed}: remove web")), "{later}");
     run(&["verify", "--repo", repo.arg()]).expect(0);

@@ -48,7 +48,7 @@ pub use quantity::Quantity;
 pub use selector::{Comparison, Measure, PropertyRequirement, Requirement, Selector, Term};
 pub use shared::Shared;
 pub use status::ClusterStatus;
-pub use workload::{Action, Applies, Operation, Override, Template, Verb, Workload};
+pub use workload::{Action, Alternative, Applies, Operation, Override, Template, Verb, Workload};
 
 /// The apiVersion of berth's own kinds.
 pub const API_VERSION: &str = "berth.dev/v1alpha1";

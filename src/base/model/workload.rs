@@ -10,7 +10,7 @@ use super::key::Key;
 use super::object::{Object, ObjectId};
 use super::pointer::Pointer;
 use super::rollout::Strategy;
-use super::selector::Term;
+use super::selector::{Selector, Term};
 use super::shared::Shared;
 use crate::diag::Pos;
 
@@ -106,6 +106,16 @@ pub enum Applies {
     To(String),
     /// Clusters that match one of these terms.
     AnyOf(Vec<Term>),
+    /// Clusters for which the alternative with this index is the first that matches. An index behind the last one
+    /// means the clusters that match none.
+    First(usize, Arc<[Alternative]>),
+}
+
+/// Clusters by their names and labels.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Alternative {
+    pub clusters: BTreeSet<String>,
+    pub labels: Option<Selector>,
 }
 
 impl Applies {
@@ -114,7 +124,18 @@ impl Applies {
         match self {
             Applies::To(one) => one == name,
             Applies::AnyOf(terms) => known.is_some_and(|known| terms.iter().any(|term| known.meets(term))),
+            Applies::First(index, alternatives) => {
+                let first = alternatives.iter().position(|one| one.includes(name, known));
+                first.unwrap_or(alternatives.len()) == *index
+            }
         }
+    }
+}
+
+impl Alternative {
+    fn includes(&self, name: &str, known: Option<&Cluster>) -> bool {
+        let matches = |labels: &Selector| known.is_some_and(|known| labels.matches(&known.labels));
+        self.clusters.contains(name) || self.labels.as_ref().is_some_and(matches)
     }
 }
 

@@ -74,6 +74,12 @@ impl<'p> View<'p> {
         }
     }
 
+    /// Returns the place of the value at a path or, where there is none, of the nearest value around it.
+    pub fn nearest(self, path: &[String]) -> Mark {
+        let Some((first, rest)) = path.split_first() else { return self.at() };
+        self.child(first).map_or(self.at(), |child| child.nearest(rest))
+    }
+
     pub fn as_str(self) -> Option<&'p str> {
         match self.content() {
             Content::Text(text) => Some(text),

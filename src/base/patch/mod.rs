@@ -23,7 +23,7 @@ use json_patch::{
 use serde_json::{Number, Value as Json};
 
 use crate::diag::{Diagnostic, Pos};
-use crate::model::{Operation, Verb};
+use crate::model::{Operation, Pointer, Verb};
 use pointer::OperationFault;
 
 pub use operations::{PatchRules, operations};
@@ -64,6 +64,24 @@ pub fn apply(object: &Json, operations: &[Operation], target: Target<'_>) -> Res
         warnings.extend(note.map(|note| Diagnostic::warning(operation.at.clone(), note)));
     }
     Ok(Patched { object, warnings })
+}
+
+/// Returns operations that make one object from the other, without places.
+pub fn operations_between(before: &Json, after: &Json) -> Vec<Operation> {
+    let operation = |one: PatchOperation| {
+        let (verb, value) = match one.clone() {
+            PatchOperation::Add(add) => (Verb::Add, Some(add.value)),
+            PatchOperation::Replace(replace) => (Verb::Replace, Some(replace.value)),
+            // A difference is made of these three.
+            _ => (Verb::Remove, None),
+        };
+        let path = Pointer::parse(one.path().as_str()).ok()?;
+        let at = Pos::default();
+        let plain = (false, false, false);
+        let (replace_may_add, from_the_end, variables) = plain;
+        Some(Operation { verb, path, from: None, value, replace_may_add, from_the_end, variables, at })
+    };
+    json_patch::diff(before, after).0.into_iter().filter_map(operation).collect()
 }
 
 /// Applies an operation; returns the message of a warning, if any.

@@ -3,7 +3,7 @@
 //!
 //! The path of a rendered file is below the file of its source document:
 //! `apps/sources.yaml/.helm/web/templates/deployment.yaml`. No other file has such a path, because a folder whose name
-//! begins with a dot is never read.
+//! begins with a dot is never read. What the variant `south` of the source renders is in `.helm/web@south`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -27,6 +27,12 @@ pub struct Rendered {
 }
 
 impl Rendered {
+    /// Reports whether some source has variants.
+    pub fn has_variants(&self) -> bool {
+        let mut all = self.files.iter().chain(&self.failed);
+        all.any(|path| folder_of(path).is_some_and(|folder| variant_of(folder).is_some()))
+    }
+
     /// Reports whether a file is up to date: it was not rendered, or its source did not fail.
     pub fn is_current(&self, path: &str) -> bool {
         let source = folder_of(path);
@@ -55,6 +61,23 @@ pub fn folder_of(path: &str) -> Option<&str> {
 /// Returns the folder of the files that a source document renders.
 pub fn folder(file: &str, program: &str, name: &str) -> String {
     format!("{file}/{program}/{name}")
+}
+
+/// Returns the folder of the files that a variant of a source renders.
+pub fn variant_folder(folder: &str, variant: &str) -> String {
+    format!("{folder}@{variant}")
+}
+
+/// Splits the folder of a variant into that of its source and its name. `None` for the folder of a source.
+pub fn variant_of(folder: &str) -> Option<(&str, &str)> {
+    let name = folder.rfind('/').map_or(0, |slash| slash + 1);
+    let at = name + folder[name..].find('@')?;
+    Some((&folder[..at], &folder[at + 1..]))
+}
+
+/// Returns the folder of the source, for its own folder or that of a variant.
+pub fn source_folder(folder: &str) -> &str {
+    variant_of(folder).map_or(folder, |(source, _)| source)
 }
 
 /// Returns the path that stands for everything that a failed source may contain.
@@ -98,6 +121,10 @@ mod tests {
         assert_eq!(shown(path), "what the source `web` of apps/sources.yaml renders");
         assert_eq!(shown("apps/web.yaml"), "`apps/web.yaml`");
         assert_eq!(folder_of(&failed_path("s.yaml/.kustomize/web")), Some("s.yaml/.kustomize/web"));
+        assert_eq!(variant_of("s@1.yaml/.helm/web"), None);
+        let folder = variant_folder("s@1.yaml/.helm/web", "south");
+        assert_eq!(variant_of(&folder), Some(("s@1.yaml/.helm/web", "south")));
+        assert_eq!((source_folder(&folder), source_folder("a/.helm/b")), ("s@1.yaml/.helm/web", "a/.helm/b"));
         for path in ["apps/sources.yaml", "apps/.helmet/x.yaml", ".github/x.yaml", "a/.helm", "a/.helm/"] {
             assert!(!is_rendered(path), "{path}");
         }

@@ -79,7 +79,8 @@ fn of_dialect(dialect: &'static Dialect, kind: ReadKind) -> Kind {
         let key = Key::new(kind.group, kind.kind, &metadata("namespace"), &metadata("name"));
         let version = version_of(&text(root.get("apiVersion"))).to_owned();
         let at = Pos::file("sample.yaml");
-        let document = ParsedDocument { readings: None, key, version, at, root: root.pack() }.into();
+        let document =
+            ParsedDocument { key, version, at, root: root.pack(), ..ParsedDocument::default() }.into();
         let input = Input {
             documents: vec![&document],
             plain: &[],

@@ -14,6 +14,7 @@ pub mod object_scopes;
 pub mod ocm;
 mod readings;
 mod rollouts;
+mod variants;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use berth_base::diag::{Diagnostics, Pos, Severity};
 use berth_base::model::rollout_policy::RolloutPolicy;
 use berth_base::model::staged::{Run, RunProgress, StageApproval, StageStrategy, Standing};
 use berth_base::model::{
-    Approval, Cluster, ClusterStatus, IdParts, Key, Map, ObjectId, Placement, Shared, Workload,
+    Applies, Approval, Cluster, ClusterStatus, IdParts, Key, Map, ObjectId, Placement, Shared, Workload,
 };
 use berth_base::packed::Packed;
 use berth_base::yaml::{Node, Questions, Scope};
@@ -49,6 +50,28 @@ pub struct ParsedDocument {
     pub root: Packed,
     /// `None` for a last good form: its readings are not cached.
     pub readings: Option<Readings>,
+    pub variants: Variants,
+}
+
+/// The forms that a rendered object has in some clusters.
+#[derive(Clone, Debug, Default)]
+pub enum Variants {
+    #[default]
+    None,
+    Of {
+        source: Arc<Key>,
+        forms: Arc<[Variant]>,
+    },
+    /// Its source cannot be rendered, or not be read, and so the forms are not known.
+    Unknown,
+}
+
+/// The form of a rendered object in some clusters.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    pub clusters: Applies,
+    /// `None` where these clusters do not get the object.
+    pub document: Option<Document>,
 }
 
 impl ParsedDocument {

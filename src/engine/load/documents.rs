@@ -188,7 +188,7 @@ fn take(file: &mut FileDocuments, path: &Arc<str>, root: Node, slot: Slot) {
     if let Some(key) = key {
         let at = place(path, root.at);
         let version = version_of(&api_version).to_owned();
-        let document = ParsedDocument { key, version, at, root: root.pack(), readings: None };
+        let document = ParsedDocument { key, version, at, root: root.pack(), ..ParsedDocument::default() };
         file.objects.push((document.into(), slot));
     }
 }

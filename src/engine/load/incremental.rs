@@ -93,6 +93,8 @@ fn changed_files<'t>(
         || last.found != tree.found
         || last.rendered.failed != tree.rendered.failed
         || last.rendered.diagnostics != tree.rendered.diagnostics
+        // The forms of an object are in several files.
+        || [last, tree].iter().any(|tree| tree.rendered.has_variants())
     {
         return None;
     }

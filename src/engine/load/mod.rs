@@ -20,6 +20,7 @@ mod rollout_policies;
 #[cfg(test)]
 mod tests;
 mod tree_objects;
+mod variants;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,7 +32,8 @@ pub use file_cache::FileCache;
 use file_cache::LastLoad;
 pub use last_good::{History, Survey, Text, append, survey, survey_with_cache};
 pub use render_sources::{
-    FoundSources, HELM_KIND, HelmOptions, KUSTOMIZE_KIND, RenderSource, SourceKind, find_sources, is_source,
+    FoundSources, HELM_KIND, HelmOptions, KUSTOMIZE_KIND, RenderSource, SourceDocument, SourceKind,
+    SourceValues, find_sources, is_source,
 };
 
 use assemble::{Assembled, assemble};
@@ -179,7 +181,8 @@ fn read(tree: &SourceTree, settings: Settings, dialects: Dialects, cache: &mut F
     let Settings { config, are_broken: settings_are_broken } = settings;
     let config = config.with_packages(tree, dialects, cache);
     let world = earlier_rules::world(tree, dialects, cache);
-    let files = read_files(tree, &config, cache);
+    let mut files = read_files(tree, &config, cache);
+    variants::separate(&mut files, &tree.rendered);
     let size = files.iter().fold(FileSize::default(), |sum, (_, file)| sum.plus(file.size));
     let judged = earlier_rules::judge(&world, &files);
     let winners = earlier_rules::winners(&world, &judged, &files);

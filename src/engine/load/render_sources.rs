@@ -12,9 +12,10 @@ use crate::dialects::{DIALECTS, Document};
 use crate::{access, policy_tests};
 use berth_base::diag::{Diagnostic, Pos, Severity};
 use berth_base::meta::names::{is_dns_label, is_dns_subdomain};
-use berth_base::meta::open;
-use berth_base::model::API_VERSION;
+use berth_base::meta::{label_selector, open};
 use berth_base::model::object::{group_of, version_of};
+use berth_base::model::{API_VERSION, Alternative, Key};
+use berth_base::packed::View;
 use berth_base::source::{SourceTree, rendered};
 use berth_base::yaml::{Fields, Form, Node, Scope, Value, emit};
 
@@ -24,15 +25,25 @@ pub const KUSTOMIZE_KIND: &str = "KustomizeSource";
 /// The longest name of a release, by Helm.
 const LONGEST_RELEASE: usize = 53;
 
-/// A document that names a chart or a base.
+/// A document that names a chart or a base, or one of its variants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RenderSource {
     pub name: String,
+    /// The name of the variant. `None` for the source itself.
+    pub variant: Option<String>,
     pub at: Pos,
     /// The folder of the chart or base, from the root of the repository.
     pub path: String,
     pub path_at: Pos,
     pub kind: SourceKind,
+}
+
+/// A source document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceDocument {
+    pub source: RenderSource,
+    /// The source as some clusters get it. A cluster gets the first variant that includes it.
+    pub variants: Vec<(RenderSource, Alternative)>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -49,10 +60,8 @@ pub struct HelmOptions {
     pub kube_version: String,
     /// The API versions that clusters have besides those that Helm knows.
     pub api_versions: Vec<String>,
-    /// Files of values from the root of the repository, each with its place in the document.
-    pub values_files: Vec<(String, Pos)>,
-    /// The inline values as YAML, with their place. They win over the files.
-    pub values: Option<(String, Pos)>,
+    /// Later ones win.
+    pub values: Vec<SourceValues>,
     pub has_crds: bool,
     /// Custom kinds without a namespace whose definition is not in the repository, as `kind.group`.
     pub cluster_scoped: BTreeSet<String>,
@@ -63,23 +72,55 @@ pub struct HelmOptions {
     pub allows_secrets: bool,
 }
 
+/// Values of a chart, with their place in the document.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SourceValues {
+    /// A path from the root of the repository.
+    File(String, Pos),
+    /// YAML.
+    Inline(String, Pos),
+}
+
 impl RenderSource {
     /// Returns the folder of the rendered files.
     pub fn folder(&self) -> String {
-        rendered::folder(&self.at.file, self.kind.program(), &self.name)
+        let folder = rendered::folder(&self.at.file, self.kind.program(), &self.name);
+        match &self.variant {
+            Some(variant) => rendered::variant_folder(&folder, variant),
+            None => folder,
+        }
+    }
+
+    /// Returns the key of the document.
+    pub fn key(&self) -> Key {
+        Key::new(group_of(API_VERSION), self.kind.name(), "", &self.name)
     }
 
     /// Returns the kind and the name, for messages.
     pub fn shown(&self) -> String {
-        let kind = match self.kind {
-            SourceKind::Helm(_) => HELM_KIND,
-            SourceKind::Kustomize => KUSTOMIZE_KIND,
-        };
-        format!("{kind} `{}`", self.name)
+        let kind = self.kind.name();
+        match &self.variant {
+            Some(variant) => format!("the variant `{variant}` of {kind} `{}`", self.name),
+            None => format!("{kind} `{}`", self.name),
+        }
+    }
+}
+
+impl SourceDocument {
+    /// Returns the source and its variants.
+    pub fn all(&self) -> impl Iterator<Item = &RenderSource> {
+        std::iter::once(&self.source).chain(self.variants.iter().map(|(variant, _)| variant))
     }
 }
 
 impl SourceKind {
+    fn name(&self) -> &'static str {
+        match self {
+            SourceKind::Helm(_) => HELM_KIND,
+            SourceKind::Kustomize => KUSTOMIZE_KIND,
+        }
+    }
+
     fn program(&self) -> &'static str {
         match self {
             SourceKind::Helm(_) => rendered::HELM,
@@ -94,7 +135,7 @@ pub fn is_source(group: &str, kind: &str) -> bool {
 }
 
 /// Reads one document and reports its faults.
-pub(super) fn read(scope: &Scope, root: &Node, kind: &str) -> Option<RenderSource> {
+pub(super) fn read(scope: &Scope, root: &Node, kind: &str) -> Option<SourceDocument> {
     let at = scope.pos(root.at);
     let has_rules = |folder: &&str| at.file.starts_with(folder);
     if let Some(folder) =
@@ -112,23 +153,88 @@ pub(super) fn read(scope: &Scope, root: &Node, kind: &str) -> Option<RenderSourc
     let spec = fields.required_fields("spec");
     fields.finish();
     let mut spec = spec?;
-    let path_at = scope.pos(spec.place_of("path"));
-    let path = spec.required_str("path").and_then(|path| {
-        let folder = folder_in_tree(path);
-        if folder.is_none() {
-            spec.error_at(
-                "path",
-                "spec.path must be a folder from the root of the repository, such as `charts/web`",
-            );
-        }
-        folder
-    });
+    let (path, path_at) = path(&mut spec);
     let kind = match kind == HELM_KIND {
         true => helm_options(&mut spec, &metadata.name).map(SourceKind::Helm),
         false => Some(SourceKind::Kustomize),
     };
+    let source = path.zip(kind).map(|(path, kind)| RenderSource {
+        name: metadata.name,
+        variant: None,
+        at,
+        path,
+        path_at,
+        kind,
+    });
+    let variants: Vec<_> =
+        spec.each("variants").into_iter().map(|fields| variant(fields, source.as_ref())).collect();
+    check_names(scope, &variants);
     spec.finish();
-    Some(RenderSource { name: metadata.name, at, path: path?.to_owned(), path_at, kind: kind? })
+    Some(SourceDocument { source: source?, variants: variants.into_iter().collect::<Option<_>>()? })
+}
+
+/// Reads the folder of a chart or base, with its place.
+fn path(fields: &mut Fields<'_>) -> (Option<String>, Pos) {
+    let at = fields.scope().pos(fields.place_of("path"));
+    let path = fields.required_str("path").and_then(|path| {
+        let folder = folder_in_tree(path);
+        if folder.is_none() {
+            let name = fields.path_of("path");
+            fields.error_at(
+                "path",
+                format!("{name} must be a folder from the root of the repository, such as `charts/web`"),
+            );
+        }
+        folder
+    });
+    (path.map(str::to_owned), at)
+}
+
+/// Reads a variant: its clusters, and what differs from the source.
+fn variant(mut fields: Fields<'_>, source: Option<&RenderSource>) -> Option<(RenderSource, Alternative)> {
+    let name = fields.required_str("name");
+    if name.is_some_and(|name| !is_dns_label(name)) {
+        let path = fields.path_of("name");
+        fields.error_at("name", format!("{path} must be lower-case letters, digits and dashes, at most 63"));
+    }
+    let clusters = fields.strings("clusters").unwrap_or_default().into_iter().map(str::to_owned).collect();
+    let node = fields.node("labelSelector");
+    let path_of_selector = fields.path_of("labelSelector");
+    let labels = node.and_then(|node| label_selector(fields.scope(), node, &path_of_selector));
+    let included = Alternative { clusters, labels };
+    if included.clusters.is_empty() && node.is_none() {
+        let message = format!("{} needs clusters or a labelSelector", fields.path());
+        fields.scope().error(fields.at(), message);
+    }
+    let mut own = source.cloned()?;
+    own.variant = Some(name?.to_owned());
+    own.at = fields.scope().pos(fields.at());
+    match &mut own.kind {
+        SourceKind::Helm(options) => {
+            options.values.extend(values(&mut fields));
+            if let Some(version) = kube_version(&mut fields) {
+                options.kube_version = version;
+            }
+        }
+        SourceKind::Kustomize => {
+            let (path, at) = path(&mut fields);
+            (own.path, own.path_at) = (path?, at);
+        }
+    }
+    fields.finish();
+    Some((own, included))
+}
+
+/// Refuses two variants of one name.
+fn check_names(scope: &Scope, variants: &[Option<(RenderSource, Alternative)>]) {
+    let mut names = BTreeSet::new();
+    for (variant, _) in variants.iter().flatten() {
+        let name = variant.variant.as_deref().unwrap_or_default();
+        if !names.insert(name) {
+            let message = format!("spec.variants has the name `{name}` twice");
+            scope.report(Diagnostic::error(variant.at.clone(), message));
+        }
+    }
 }
 
 fn helm_options(spec: &mut Fields<'_>, name: &str) -> Option<HelmOptions> {
@@ -149,12 +255,9 @@ fn helm_options(spec: &mut Fields<'_>, name: &str) -> Option<HelmOptions> {
             "spec.namespace must be lower-case letters, digits and dashes, at most 63",
         );
     }
-    let kube_version = spec.required_str("kubeVersion");
-    if kube_version.is_some_and(|version| !is_version(version)) {
-        spec.error_at("kubeVersion", "spec.kubeVersion must be a version such as `1.34` or `1.34.2`");
-    }
+    spec.require("kubeVersion");
+    let kube_version = kube_version(spec);
     let api_versions = spec.strings("apiVersions").unwrap_or_default();
-    let values_files = values_files(spec);
     let values = values(spec);
     let has_crds = spec.choice("crds", &["include", "skip"]) != Some("skip");
     let cluster_scoped = spec.strings("clusterScoped").unwrap_or_default();
@@ -164,9 +267,8 @@ fn helm_options(spec: &mut Fields<'_>, name: &str) -> Option<HelmOptions> {
     Some(HelmOptions {
         release,
         namespace: namespace?.to_owned(),
-        kube_version: kube_version?.to_owned(),
+        kube_version: kube_version?,
         api_versions: api_versions.into_iter().map(str::to_owned).collect(),
-        values_files,
         values,
         has_crds,
         cluster_scoped: cluster_scoped.into_iter().map(str::to_owned).collect(),
@@ -176,32 +278,45 @@ fn helm_options(spec: &mut Fields<'_>, name: &str) -> Option<HelmOptions> {
     })
 }
 
-fn values_files(spec: &mut Fields<'_>) -> Vec<(String, Pos)> {
-    spec.strings("valuesFiles");
-    let mut files: Vec<(String, Pos)> = Vec::new();
-    for node in spec.list("valuesFiles").unwrap_or_default() {
+fn kube_version(fields: &mut Fields<'_>) -> Option<String> {
+    let version = fields.str("kubeVersion")?;
+    if !is_version(version) {
+        let path = fields.path_of("kubeVersion");
+        fields.error_at("kubeVersion", format!("{path} must be a version such as `1.34` or `1.34.2`"));
+    }
+    Some(version.to_owned())
+}
+
+/// Reads the files of values, and then the inline values, which win.
+fn values(fields: &mut Fields<'_>) -> Vec<SourceValues> {
+    fields.strings("valuesFiles");
+    let (list, at) =
+        (fields.path_of("valuesFiles"), |fields: &Fields<'_>, node: &Node| fields.scope().pos(node.at));
+    let mut known = BTreeSet::new();
+    let mut all = Vec::new();
+    for node in fields.list("valuesFiles").unwrap_or_default() {
         let Some(text) = node.as_str() else { continue };
         match folder_in_tree(text) {
-            Some(path) if files.iter().any(|(known, _)| known == path) => {
-                spec.scope().error(node.at, format!("spec.valuesFiles has `{path}` twice"));
+            Some(path) if !known.insert(path) => {
+                fields.scope().error(node.at, format!("{list} has `{path}` twice"));
             }
-            Some(path) => files.push((path.to_owned(), spec.scope().pos(node.at))),
+            Some(path) => all.push(SourceValues::File(path.to_owned(), at(fields, node))),
             None => {
-                spec.scope().error(node.at, "spec.valuesFiles must be paths from the root of the repository");
+                fields
+                    .scope()
+                    .error(node.at, format!("{list} must be paths from the root of the repository"));
             }
         }
     }
-    files
-}
-
-fn values(spec: &mut Fields<'_>) -> Option<(String, Pos)> {
-    spec.takes("values", Form::Mapping);
-    let node = spec.node("values")?;
-    if !matches!(node.value, Value::Map(_)) {
-        spec.error_at("values", format!("spec.values must be a mapping, not {}", node.what()));
-        return None;
+    fields.takes("values", Form::Mapping);
+    let Some(node) = fields.node("values") else { return all };
+    if matches!(node.value, Value::Map(_)) {
+        all.push(SourceValues::Inline(emit(&node.to_json()), at(fields, node)));
+    } else {
+        let path = fields.path_of("values");
+        fields.error_at("values", format!("{path} must be a mapping, not {}", node.what()));
     }
-    Some((emit(&node.to_json()), spec.scope().pos(node.at)))
+    all
 }
 
 /// Returns a path without the slash at its end. `None` if it is not a plain path below the root.
@@ -223,6 +338,7 @@ fn is_version(text: &str) -> bool {
 /// The sources of a tree.
 #[derive(Debug, Default)]
 pub struct FoundSources {
+    /// With their variants.
     pub sources: Vec<RenderSource>,
     /// The folders of rendered files whose source document has a fault, or is described twice.
     pub faulty: BTreeSet<String>,
@@ -256,7 +372,7 @@ pub fn find_sources(tree: &SourceTree, files: &BTreeSet<Arc<str>>, cache: &mut F
         }
     }
     let faulty = &found.faulty;
-    found.sources.retain(|source| !faulty.contains(&source.folder()));
+    found.sources.retain(|source| !faulty.contains(rendered::source_folder(&source.folder())));
     found
 }
 
@@ -274,7 +390,7 @@ impl FoundSources {
             // Of two descriptions, neither wins until people remove one.
             Some(first) => self.faulty.extend([first, folder]),
             None => match source.filter(|_| !scope.has_errors()) {
-                Some(source) => self.sources.push(source),
+                Some(source) => self.sources.extend(source.all().cloned()),
                 None => _ = self.faulty.insert(folder),
             },
         }
@@ -282,7 +398,7 @@ impl FoundSources {
 }
 
 /// Reads one document of a supported version.
-pub(super) fn read_document(scope: &Scope, document: &Document) -> Option<RenderSource> {
+pub(super) fn read_document(scope: &Scope, document: &Document) -> Option<SourceDocument> {
     (document.version == version_of(API_VERSION))
         .then(|| read(scope, &document.open(), &document.key.kind))?
 }
@@ -290,11 +406,16 @@ pub(super) fn read_document(scope: &Scope, document: &Document) -> Option<Render
 /// Returns the folders that sources name, each with a slash at its end.
 pub(super) fn named_folders(documents: &[Document]) -> BTreeSet<String> {
     let sources = documents.iter().filter(|document| is_source(&document.key.group, &document.key.kind));
-    let path = |document: &Document| {
-        let path = document.root.get("spec")?.get("path")?.as_str()?.to_owned();
-        folder_in_tree(&path).map(|folder| format!("{folder}/"))
+    let path = |fields: View<'_>| {
+        let folder = folder_in_tree(fields.get("path")?.as_str()?)?;
+        Some(format!("{folder}/"))
     };
-    sources.filter_map(path).collect()
+    let mut folders = BTreeSet::new();
+    for spec in sources.filter_map(|document| document.root.get("spec")) {
+        let variants = spec.get("variants").into_iter().flat_map(View::items);
+        folders.extend(std::iter::once(spec).chain(variants).filter_map(path));
+    }
+    folders
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use berth_base::diag::Pos;
 use berth_base::model::selector::{Requirement, Selector, Term};
 use berth_base::model::workload::{ReplicasAt, Retained};
 use berth_base::model::{
-    API_VERSION, Action, Applies, Key, Object, ObjectId, Operation, Override, Pointer, Template, Verb,
-    Workload,
+    API_VERSION, Action, Alternative, Applies, Key, Object, ObjectId, Operation, Override, Pointer, Template,
+    Verb, Workload,
 };
 use berth_base::packed::Packed;
 use berth_base::yaml;
@@ -54,18 +54,31 @@ struct RetainedForm {
     clusters: Option<BTreeSet<String>>,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
 struct OverrideForm {
     /// Absent if the override matches clusters by terms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cluster: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     terms: Vec<TermForm>,
+    /// The clusters for which one of several alternatives is the first that matches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    first: Option<usize>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    alternatives: Vec<AlternativeForm>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     objects: Option<Vec<NameForm>>,
     /// Absent where the cluster gets no copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     patch: Option<Vec<OperationForm>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct AlternativeForm {
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    clusters: BTreeSet<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    labels: Option<Vec<RequirementForm>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -177,22 +190,30 @@ impl TemplateForm {
 impl OverrideForm {
     fn of(one: &Override) -> OverrideForm {
         let Override { by: _, origin: _, clusters, objects, action } = one;
-        let (cluster, terms) = match clusters {
-            Applies::To(name) => (Some(name.clone()), Vec::new()),
-            Applies::AnyOf(terms) => (None, terms.iter().map(TermForm::of).collect()),
-        };
+        let mut form = OverrideForm::default();
+        match clusters {
+            Applies::To(name) => form.cluster = Some(name.clone()),
+            Applies::AnyOf(terms) => form.terms = terms.iter().map(TermForm::of).collect(),
+            Applies::First(index, alternatives) => {
+                form.first = Some(*index);
+                form.alternatives = alternatives.iter().map(AlternativeForm::of).collect();
+            }
+        }
         let patch = match action {
             Action::Patch(operations) => Some(operations.iter().map(OperationForm::of).collect()),
             Action::Delete => None,
         };
         let objects = objects.as_ref().map(|objects| objects.iter().map(NameForm::of).collect());
-        OverrideForm { cluster, terms, objects, patch }
+        OverrideForm { objects, patch, ..form }
     }
 
     fn read(self, by: &Arc<Key>, origin: &Pos) -> Result<Override, String> {
-        let clusters = match self.cluster {
-            Some(name) => Applies::To(name),
-            None => Applies::AnyOf(self.terms.into_iter().map(TermForm::read).collect()),
+        let clusters = match (self.cluster, self.first) {
+            (Some(name), _) => Applies::To(name),
+            (None, Some(index)) => {
+                Applies::First(index, self.alternatives.into_iter().map(AlternativeForm::read).collect())
+            }
+            (None, None) => Applies::AnyOf(self.terms.into_iter().map(TermForm::read).collect()),
         };
         let action = match self.patch {
             Some(operations) => Action::Patch(
@@ -202,6 +223,22 @@ impl OverrideForm {
         };
         let objects = self.objects.map(|objects| objects.iter().map(NameForm::id).collect());
         Ok(Override { by: by.clone(), origin: origin.clone(), clusters, objects, action })
+    }
+}
+
+impl AlternativeForm {
+    fn of(one: &Alternative) -> AlternativeForm {
+        let Alternative { clusters, labels } = one;
+        let labels =
+            labels.as_ref().map(|labels| labels.requirements.iter().map(RequirementForm::of).collect());
+        AlternativeForm { clusters: clusters.clone(), labels }
+    }
+
+    fn read(self) -> Alternative {
+        let selector = |forms: Vec<RequirementForm>| Selector {
+            requirements: forms.into_iter().map(RequirementForm::read).collect(),
+        };
+        Alternative { clusters: self.clusters, labels: self.labels.map(selector) }
     }
 }
 
@@ -278,5 +315,36 @@ impl OperationForm {
             variables: self.variables,
             at: origin.clone(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clusters_of_each_override_are_read_back() {
+        let labels = Selector { requirements: vec![Requirement::Is("env".to_owned(), "prod".to_owned())] };
+        let named = Alternative { clusters: BTreeSet::from(["oslo".to_owned()]), labels: None };
+        let labelled = Alternative { clusters: BTreeSet::new(), labels: Some(labels.clone()) };
+        let term = Term { labels, ..Term::default() };
+        let all = [
+            Applies::To("oslo".to_owned()),
+            Applies::AnyOf(vec![term]),
+            Applies::First(2, Arc::from([named, labelled])),
+        ];
+        let key = Key::new("", "ConfigMap", "shop", "web");
+        let over = |clusters: &Applies| Override {
+            by: Arc::new(key.clone()),
+            origin: Pos::default(),
+            clusters: clusters.clone(),
+            objects: None,
+            action: Action::Delete,
+        };
+        let mut workload = Workload::new(key.clone(), Pos::default(), Vec::new());
+        workload.overrides = all.iter().map(over).collect::<Vec<_>>().into();
+        let read = read(write(&workload).as_bytes(), &key).expect("it is read");
+        let clusters: Vec<Applies> = read.overrides.iter().map(|one| one.clusters.clone()).collect();
+        assert_eq!(clusters, all);
     }
 }

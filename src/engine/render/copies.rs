@@ -131,7 +131,7 @@ impl<'a> Copies<'a> {
             }
             match &one.clusters {
                 Applies::To(name) => copies.named.entry(name).or_default().push(index),
-                Applies::AnyOf(_) => copies.general.push(index),
+                Applies::AnyOf(_) | Applies::First(..) => copies.general.push(index),
             }
         }
         copies

@@ -91,5 +91,5 @@ impl RenderInputs {
 
 /// Reports whether a copy may depend on more of its cluster than the name.
 fn looks_at_clusters(workload: &Workload) -> bool {
-    workload.overrides.iter().any(|one| matches!(one.clusters, Applies::AnyOf(_)) || varies(one))
+    workload.overrides.iter().any(|one| !matches!(one.clusters, Applies::To(_)) || varies(one))
 }

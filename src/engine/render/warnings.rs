@@ -259,7 +259,7 @@ impl<'a> Labelled<'a> {
 fn terms(one: &Override) -> &[Term] {
     match &one.clusters {
         Applies::AnyOf(terms) => terms,
-        Applies::To(_) => &[],
+        Applies::To(_) | Applies::First(..) => &[],
     }
 }
 

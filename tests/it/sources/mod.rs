@@ -4,6 +4,7 @@
 mod client;
 mod faithful;
 mod safety;
+mod variants;
 
 use std::path::{Path, PathBuf};
 

@@ -29,8 +29,10 @@ pub(super) fn documents(files: &[(&str, &str)]) -> Vec<Document> {
             let key = Key::new(group_of(&api_version), &text(&["kind"]), &namespace, &name);
             let at = Pos::new(path.clone(), document.root.at.line, document.root.at.column);
             let version = version_of(&api_version).to_owned();
-            found
-                .push(ParsedDocument { readings: None, key, version, at, root: document.root.pack() }.into());
+            found.push(
+                ParsedDocument { key, version, at, root: document.root.pack(), ..ParsedDocument::default() }
+                    .into(),
+            );
         }
     }
     found

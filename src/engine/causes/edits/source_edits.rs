@@ -39,7 +39,7 @@ fn edits_behind(folder: &str, before: &SourceTree, after: &SourceTree) -> Vec<St
     if let (Some(old), Some(new), Some(file)) = (&old, &new, rendered::document_file(folder)) {
         found.extend(fields(file, &old.root, &new.root));
     }
-    let inputs = Inputs::of(&source.root);
+    let inputs = Inputs::of(&source.root, rendered::variant_of(folder).map(|(_, variant)| variant));
     for change in before.files.changes_by(&after.files, |old, new| old.id == new.id) {
         if !inputs.has(change.key) {
             continue;
@@ -60,35 +60,44 @@ fn source_of(folder: &str, tree: &SourceTree) -> Option<FileObject> {
     let is_wanted = |object: &FileObject| {
         let key = &object.key;
         let program = if *key.kind == *HELM_KIND { rendered::HELM } else { rendered::KUSTOMIZE };
-        is_source(&key.group, &key.kind) && rendered::folder(path, program, &key.name) == folder
+        is_source(&key.group, &key.kind)
+            && rendered::folder(path, program, &key.name) == rendered::source_folder(folder)
     };
     pieces.into_iter().flat_map(|piece| piece.objects).find(is_wanted)
 }
 
-/// The paths that a source reads.
+/// The paths that a source or its variant reads.
 struct Inputs<'n> {
-    /// The folder of the chart or base.
-    folder: &'n str,
+    /// The folders of the chart or base.
+    folders: Vec<&'n str>,
     values_files: Vec<&'n str>,
 }
 
 impl<'n> Inputs<'n> {
-    fn of(root: &'n Node) -> Inputs<'n> {
+    fn of(root: &'n Node, variant: Option<&str>) -> Inputs<'n> {
         let spec = root.get("spec");
-        let text = |node: &'n Node| node.as_str().map(plain);
-        let files = match spec.and_then(|spec| spec.get("valuesFiles")).map(|node| &node.value) {
-            Some(Value::List(files)) => files.as_slice(),
-            _ => &[],
-        };
+        let is_read =
+            |node: &&Node| variant.is_some_and(|name| node.get("name").and_then(Node::as_str) == Some(name));
+        let own = spec.into_iter().flat_map(|spec| list(spec, "variants")).find(is_read);
+        let parts: Vec<&Node> = spec.into_iter().chain(own).collect();
+        let text = |node: &'n Node| node.as_str().map(plain).filter(|path| !path.is_empty());
         Inputs {
-            folder: spec.and_then(|spec| spec.get("path")).and_then(text).unwrap_or_default(),
-            values_files: files.iter().filter_map(text).collect(),
+            folders: parts.iter().filter_map(|part| part.get("path")).filter_map(text).collect(),
+            values_files: parts.iter().flat_map(|part| list(part, "valuesFiles")).filter_map(text).collect(),
         }
     }
 
     fn has(&self, path: &str) -> bool {
-        let below = path.strip_prefix(self.folder).is_some_and(|rest| rest.starts_with('/'));
-        self.values_files.contains(&path) || (!self.folder.is_empty() && below)
+        let is_below = |folder: &&str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        self.values_files.contains(&path) || self.folders.iter().any(is_below)
+    }
+}
+
+/// Returns the items of a list.
+fn list<'n>(node: &'n Node, key: &str) -> &'n [Node] {
+    match node.get(key).map(|node| &node.value) {
+        Some(Value::List(items)) => items,
+        _ => &[],
     }
 }
 

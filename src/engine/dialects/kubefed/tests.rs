@@ -16,11 +16,11 @@ fn document(object: &Json) -> Document {
     let (api_version, metadata) = (text(&object["apiVersion"]), &object["metadata"]);
     let kind = text(&object["kind"]);
     ParsedDocument {
-        readings: None,
         key: Key::new(group_of(&api_version), &kind, &text(&metadata["namespace"]), &text(&metadata["name"])),
         version: version_of(&api_version).to_owned(),
         at: Pos::new("a.yaml", 1, 1),
         root: node(object).pack(),
+        ..ParsedDocument::default()
     }
     .into()
 }

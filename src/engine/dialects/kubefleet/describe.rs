@@ -10,11 +10,11 @@ use super::placement_policy;
 use crate::dialects::Described;
 use crate::dialects::described::condition_json;
 use berth_base::model::annotation::APPLY;
-use berth_base::model::object::version_of;
+use berth_base::model::object::{group_of, version_of};
 use berth_base::model::placement::Selection;
 use berth_base::model::release::Health;
 use berth_base::model::status::{Problem, ProblemKind};
-use berth_base::model::{Applies, Key, Member, MemberState, ObjectId, Override, Pick, Workload};
+use berth_base::model::{API_VERSION, Key, Member, MemberState, ObjectId, Override, Pick, Workload};
 
 /// The conditions after Scheduled, with the placement's own reasons for True, False and Unknown.
 const LATER: [(&str, [&str; 3]); 5] = [
@@ -348,11 +348,9 @@ impl PickedCluster<'_> {
     /// Returns the names of the matching overrides: ClusterResourceOverrides, then ResourceOverrides.
     fn overrides(&self) -> (Vec<String>, Vec<String>) {
         let cluster = self.described.fleet.and_then(|fleet| fleet.clusters.get(self.cluster));
-        let applies = |one: &&Override| match &one.clusters {
-            Applies::To(name) => name == self.cluster,
-            Applies::AnyOf(terms) => {
-                cluster.is_some_and(|cluster| terms.iter().any(|term| cluster.meets(term)))
-            }
+        let is_own = |one: &&Override| *one.by.group != *group_of(API_VERSION);
+        let applies = |one: &&Override| {
+            is_own(one) && one.clusters.include(self.cluster, cluster.map(|cluster| &**cluster))
         };
         let all = self.workload.map(|workload| workload.overrides.as_slice()).unwrap_or_default();
         let (mut of_cluster, mut of_namespace): (Vec<String>, Vec<String>) = Default::default();

@@ -216,18 +216,23 @@ fn place(input: &Input<'_>, read: &ReadDocuments, lowered: &mut Lowered) -> Vec<
                 frozen = true;
             }
             let templates = templates(input, &scope, &stock, &selected.items, spec);
-            workload = Some((selected.items, templates));
+            let forms: Option<Vec<_>> = selected.items.iter().map(|item| stock.overrides(*item)).collect();
+            // Until the forms are known, each cluster keeps its own.
+            frozen |= forms.is_none();
+            let overrides = forms.into_iter().flatten().flatten().collect::<Vec<_>>();
+            workload = Some((selected.items, templates, overrides));
         }
         if !settle(scope, *index, lowered) {
             continue;
         }
         let (key, origin, named) = (spec.key.clone(), spec.origin.clone(), spec.named.clone());
-        if let Some((items, templates)) = workload {
+        if let Some((items, templates, overrides)) = workload {
             lowered.selected.extend(items.into_iter().filter_map(Item::plain));
             let (key, origin) = (key.clone(), origin.clone());
             workloads.push(Workload {
                 frozen,
                 strategy: spec.strategy.clone(),
+                overrides: overrides.into(),
                 ..Workload::new(key, origin, templates)
             });
         }

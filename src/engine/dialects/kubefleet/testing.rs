@@ -56,11 +56,11 @@ fn documents(path: &str, text: &str) -> Vec<Document> {
         };
         let api_version = text("apiVersion");
         ParsedDocument {
-            readings: None,
             key: Key::new(group_of(&api_version), &text("kind"), &named("namespace"), &named("name")),
             version: version_of(&api_version).to_owned(),
             at: Pos::new(path, root.at.line, root.at.column),
             root: root.pack(),
+            ..ParsedDocument::default()
         }
         .into()
     };

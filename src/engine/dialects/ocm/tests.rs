@@ -172,11 +172,11 @@ fn a_work_set_must_name_placements_and_objects() {
 fn kinds_are_told_apart() {
     let claims = |kind: &str, group: &str| {
         let loaded = crate::dialects::ParsedDocument {
-            readings: None,
             key: berth_base::model::Key::new(group, kind, "", "x"),
             version: "v1".to_owned(),
             at: berth_base::diag::Pos::file("a.yaml"),
             root: crate::testing::node(&serde_json::json!({})).pack(),
+            ..crate::dialects::ParsedDocument::default()
         };
         (super::DIALECT.claim)(&[loaded.into()])
     };

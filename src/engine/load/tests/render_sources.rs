@@ -1,5 +1,5 @@
 use super::*;
-use crate::load::{FileCache, FoundSources, RenderSource, SourceKind, find_sources};
+use crate::load::{FileCache, FoundSources, RenderSource, SourceKind, SourceValues, find_sources};
 use berth_base::source::Rendered;
 
 const HELM: &str = "apiVersion: berth.dev/v1alpha1\nkind: HelmSource\nmetadata: {name: web}\nspec:\n";
@@ -27,7 +27,7 @@ fn a_source_is_read_with_its_defaults() {
     let SourceKind::Helm(options) = &source.kind else { panic!("a chart") };
     assert_eq!((options.release.as_str(), options.namespace.as_str()), ("web", "shop"));
     assert!(options.has_crds && !options.skips_hooks && !options.finds_nothing && !options.allows_secrets);
-    assert!(options.values.is_none() && options.values_files.is_empty() && options.api_versions.is_empty());
+    assert!(options.values.is_empty() && options.api_versions.is_empty());
 }
 
 #[test]
@@ -38,11 +38,19 @@ fn a_source_is_read_in_full() {
     let SourceKind::Helm(options) = &source.kind else { panic!("a chart") };
     assert_eq!(options.release, "shop-web");
     assert_eq!(options.api_versions, ["example.com/v1"]);
-    let files: Vec<&str> = options.values_files.iter().map(|(path, _)| path.as_str()).collect();
-    assert_eq!(files, ["values/a.yaml", "values/b.yaml"]);
-    let (text, at) = options.values.as_ref().expect("values");
-    assert_eq!(text, "big: 1000000\nname: \"on\"\n");
-    assert_eq!(at.to_string(), "apps/web.yaml:11:11");
+    let values: Vec<(bool, &str)> = options
+        .values
+        .iter()
+        .map(|values| match values {
+            SourceValues::File(path, _) => (true, path.as_str()),
+            SourceValues::Inline(text, at) => {
+                assert_eq!(at.to_string(), "apps/web.yaml:11:11");
+                (false, text.as_str())
+            }
+        })
+        .collect();
+    let inline = "big: 1000000\nname: \"on\"\n";
+    assert_eq!(values, [(true, "values/a.yaml"), (true, "values/b.yaml"), (false, inline)]);
     assert!(!options.has_crds && options.skips_hooks && options.finds_nothing && options.allows_secrets);
 }
 

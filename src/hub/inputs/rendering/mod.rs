@@ -20,7 +20,8 @@ use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::ContentId;
 use berth_base::source::{Rendered, SourceFile, SourceFiles, SourceTree, rendered};
 use berth_engine::load::{
-    FileCache, FoundSources, HELM_KIND, HelmOptions, KUSTOMIZE_KIND, RenderSource, SourceKind, find_sources,
+    FileCache, FoundSources, HELM_KIND, HelmOptions, KUSTOMIZE_KIND, RenderSource, SourceKind, SourceValues,
+    find_sources,
 };
 use berth_git::shared_refs::trailers::{RENDERER, UNRENDERED};
 use berth_git::{GitError, Repo};
@@ -201,15 +202,21 @@ impl RenderPass<'_> {
             }
         }
         // Their faults are reported when the documents are loaded.
-        for folder in &found.faulty {
-            self.keep_last(folder)?;
-            self.rendered.failed.insert(rendered::failed_path(folder));
+        for faulty in &found.faulty {
+            let file = rendered::document_file(faulty).unwrap_or_default();
+            let of_source =
+                self.last_folders(file).into_iter().filter(|one| rendered::source_folder(one) == faulty);
+            for folder in of_source.chain([faulty.clone()]).collect::<BTreeSet<String>>() {
+                self.keep_last(&folder)?;
+                self.rendered.failed.insert(rendered::failed_path(&folder));
+            }
         }
         // The readable sources of such a file count.
         let mut read: BTreeSet<String> = found.sources.iter().map(RenderSource::folder).collect();
         read.extend(found.faulty.iter().cloned());
         for file in &found.unreadable {
-            for folder in self.last_folders(file).difference(&read) {
+            let lost = |folder: &&String| !read.contains(rendered::source_folder(folder));
+            for folder in self.last_folders(file).iter().filter(lost) {
                 self.keep_last(folder)?;
             }
         }
@@ -412,11 +419,18 @@ impl RenderPass<'_> {
         }
     }
 
-    /// Reads the files of values, and adds the inline values.
+    /// Reads the values of a source.
     fn values(&self, options: &HelmOptions) -> Result<Vec<Values>, Refusal> {
         let mut all = Vec::new();
         let mut faults = Vec::new();
-        for (path, at) in &options.values_files {
+        for values in &options.values {
+            let (path, at) = match values {
+                SourceValues::File(path, at) => (path, at),
+                SourceValues::Inline(text, at) => {
+                    all.push(Values { name: at.to_string(), text: text.clone() });
+                    continue;
+                }
+            };
             let read =
                 self.files.file(path).and_then(|file| file.map(|file| self.files.read(&file)).transpose());
             match read.map(|bytes| bytes.map(String::from_utf8)) {
@@ -432,12 +446,7 @@ impl RenderPass<'_> {
                 Err(FilesError::Fault(message)) => faults.push(Diagnostic::error(at.clone(), message)),
             }
         }
-        if !faults.is_empty() {
-            return Err(Refusal::Source(faults));
-        }
-        let inline = options.values.iter();
-        all.extend(inline.map(|(text, at)| Values { name: at.to_string(), text: text.clone() }));
-        Ok(all)
+        if faults.is_empty() { Ok(all) } else { Err(Refusal::Source(faults)) }
     }
 
     /// Refuses hooks, which berth cannot run, unless the source leaves them out.
@@ -523,21 +532,24 @@ fn odd_answer() -> Refusal {
 /// Makes a diagnostic of the renderer's fault. `root` is the folder of its tree.
 fn diagnostic(source: &RenderSource, fault: &SourceFault, root: &str) -> Diagnostic {
     let values = match &source.kind {
-        SourceKind::Helm(options) => options.values.as_ref(),
-        SourceKind::Kustomize => None,
+        SourceKind::Helm(options) => options.values.as_slice(),
+        SourceKind::Kustomize => &[],
     };
-    let is_values = |at: &Pos| at.to_string() == fault.file;
-    let names_file = |options: &HelmOptions| options.values_files.iter().any(|(path, _)| *path == fault.file);
-    let is_file_of_values = matches!(&source.kind, SourceKind::Helm(options) if names_file(options));
+    let of_values = values.iter().find_map(|values| match values {
+        SourceValues::File(path, _) if *path == fault.file => {
+            Some(Pos::new(fault.file.as_str(), fault.line, fault.column))
+        }
+        SourceValues::Inline(_, at) if at.to_string() == fault.file => Some(at.clone()),
+        _ => None,
+    });
     let in_tree = |file: &str| match root {
         "" => file.to_owned(),
         root => format!("{root}/{file}"),
     };
-    let at = match values {
+    let at = match of_values {
         _ if fault.file.is_empty() => source.path_at.clone(),
-        Some((_, at)) if is_values(at) => at.clone(),
-        _ if is_file_of_values => Pos::new(fault.file.as_str(), fault.line, fault.column),
-        _ => Pos::new(in_tree(&fault.file), fault.line, fault.column),
+        Some(at) => at,
+        None => Pos::new(in_tree(&fault.file), fault.line, fault.column),
     };
     let mut hints: Vec<String> = Vec::new();
     hints.extend((!fault.advice.is_empty()).then(|| fault.advice.clone()));

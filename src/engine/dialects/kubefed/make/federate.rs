@@ -373,7 +373,7 @@ fn faults(document: &Json, look: impl FnOnce(&Scope, &Document)) -> Vec<String> 
     let at = Pos { file: "".into(), line: root.at.line, column: root.at.column };
     let scope = Scope::new(at.file.clone(), Severity::Warning);
     let version = version_of(&api_version).to_owned();
-    look(&scope, &ParsedDocument { readings: None, key, version, at, root: root.pack() }.into());
+    look(&scope, &ParsedDocument { key, version, at, root: root.pack(), ..ParsedDocument::default() }.into());
     all.extend(scope.into_diagnostics().errors().map(|one| one.message.clone()));
     all
 }

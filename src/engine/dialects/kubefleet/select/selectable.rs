@@ -10,10 +10,10 @@ use serde_json::{Map, Value as Json};
 use crate::dialects::kubefleet::envelope::Envelope;
 use crate::dialects::kubefleet::kinds::{self, CLUSTER_GROUP, PLACEMENT_GROUP};
 use crate::dialects::object_scopes::{DEFINITION, ObjectScope};
-use crate::dialects::{Document, ParsedDocument, ReadingContext};
+use crate::dialects::{Document, ParsedDocument, ReadingContext, variants};
 use berth_base::model::object::ObjectId;
 use berth_base::model::selector::Labels;
-use berth_base::model::{Object, Shared};
+use berth_base::model::{Object, Override, Shared};
 use berth_base::packed::{Packed, View};
 
 /// A selectable item: an object, or an envelope with its contents.
@@ -134,6 +134,20 @@ impl<'a> Selectable<'a> {
                 vec![document.recall(against, || without_hub_fields(document))]
             }
             Item::Envelope(index) => self.envelopes[index].objects.clone(),
+        }
+    }
+
+    /// Returns the overrides that give clusters their form of an item's objects. `None` if they are not known.
+    pub fn overrides(&self, item: Item) -> Option<Vec<Override>> {
+        match item {
+            Item::Plain(index) => {
+                let objects = self.objects(item);
+                let of_object = |object: &Arc<Object>| {
+                    variants::overrides(self.plain[index], object, |form| without_hub_fields(form))
+                };
+                objects.first().map_or(Some(Vec::new()), of_object)
+            }
+            Item::Envelope(_) => Some(Vec::new()),
         }
     }
 }

@@ -1,0 +1,126 @@
+//! Variants of sources: what a chart or base renders for some clusters, with other values or from another folder.
+//!
+//! Placements select each object once, in the form that the source itself renders, or else in that of the first variant
+//! that has it. The other forms stay with its document, and become overrides.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::documents::FileDocuments;
+use super::render_sources::{RenderSource, SourceDocument, is_source, read_document};
+use crate::dialects::{Document, ParsedDocument, Variant, Variants};
+use berth_base::diag::Severity;
+use berth_base::model::{Alternative, Applies, Key, Shared};
+use berth_base::source::{Rendered, rendered};
+use berth_base::yaml::Scope;
+
+type Files = Vec<(Arc<str>, Shared<FileDocuments>)>;
+
+/// Leaves each object of a source once in the files, with the forms that its variants give it.
+pub(super) fn separate(files: &mut Files, rendered: &Rendered) {
+    if !rendered.has_variants() {
+        return;
+    }
+    let forms = Forms::of(files, rendered);
+    for (path, file) in files.iter_mut() {
+        let Some(folder) = rendered::folder_of(path) else { continue };
+        let source = rendered::source_folder(folder);
+        if !forms.varied.contains(source) {
+            continue;
+        }
+        let folders = forms.folders(source);
+        let is_first = |key: &Key| {
+            folders.iter().find(|folder| forms.has(folder, key)).is_some_and(|first| first == folder)
+        };
+        let mut own = FileDocuments::clone(file);
+        own.objects.retain(|(document, _)| is_first(&document.key));
+        for (document, _) in &mut own.objects {
+            let variants = forms.variants(document, source);
+            *document = ParsedDocument { variants, ..ParsedDocument::clone(document) }.into();
+        }
+        *file = own.into();
+    }
+}
+
+/// The forms of the objects of all sources.
+struct Forms {
+    /// The sources that can be read, by their folders.
+    sources: BTreeMap<String, SourceDocument>,
+    /// The objects, by the folders that have them.
+    objects: BTreeMap<String, BTreeMap<Key, Document>>,
+    /// The folders of the variants that cannot be rendered, and were never published.
+    lost: BTreeSet<String>,
+    /// The folders of the sources with variants.
+    varied: BTreeSet<String>,
+}
+
+impl Forms {
+    fn of(files: &Files, rendered: &Rendered) -> Forms {
+        let mut objects: BTreeMap<String, BTreeMap<Key, Document>> = BTreeMap::new();
+        for (path, file) in files {
+            if let Some(folder) = rendered::folder_of(path) {
+                let of_file =
+                    file.objects.iter().map(|(document, _)| (document.key.clone(), document.clone()));
+                objects.entry(folder.to_owned()).or_default().extend(of_file);
+            }
+        }
+        let failed = rendered.failed.iter().filter_map(|path| rendered::folder_of(path));
+        let lost: BTreeSet<String> =
+            failed.filter(|folder| !objects.contains_key(*folder)).map(str::to_owned).collect();
+        let variants = objects.keys().chain(&lost).filter_map(|folder| rendered::variant_of(folder));
+        let varied = variants.map(|(source, _)| source.to_owned()).collect();
+        Forms { sources: sources(files), objects, lost, varied }
+    }
+
+    /// Returns the folders of a source and its variants, in their order if it can be read.
+    fn folders(&self, source: &str) -> Vec<String> {
+        match self.sources.get(source) {
+            Some(known) => known.all().map(RenderSource::folder).collect(),
+            None => self
+                .objects
+                .keys()
+                .filter(|folder| rendered::source_folder(folder) == source)
+                .cloned()
+                .collect(),
+        }
+    }
+
+    fn has(&self, folder: &str, key: &Key) -> bool {
+        self.form(folder, key).is_some()
+    }
+
+    fn form(&self, folder: &str, key: &Key) -> Option<&Document> {
+        self.objects.get(folder)?.get(key)
+    }
+
+    /// Returns the forms of an object in all clusters that do not get this one.
+    fn variants(&self, document: &Document, source: &str) -> Variants {
+        let known = self.sources.get(source);
+        let is_lost = |known: &&SourceDocument| known.all().any(|one| self.lost.contains(&one.folder()));
+        let Some(known) = known.filter(|known| !is_lost(known)) else { return Variants::Unknown };
+        let alternatives: Arc<[Alternative]> =
+            known.variants.iter().map(|(_, included)| included.clone()).collect();
+        // The source itself is for the clusters that no variant includes.
+        let of_variants = known.variants.iter().map(|(variant, _)| variant).enumerate();
+        let all = of_variants.chain([(alternatives.len(), &known.source)]);
+        let form_in = |(index, one): (usize, &RenderSource)| {
+            let form = self.form(&one.folder(), &document.key);
+            let is_same = form.is_some_and(|form| form.at == document.at);
+            let clusters = Applies::First(index, alternatives.clone());
+            (!is_same).then(|| Variant { clusters, document: form.cloned() })
+        };
+        Variants::Of { source: known.source.key().into(), forms: all.filter_map(form_in).collect() }
+    }
+}
+
+/// Reads the sources of files, by their folders, without the faulty ones.
+fn sources(files: &Files) -> BTreeMap<String, SourceDocument> {
+    let documents = files.iter().flat_map(|(_, file)| &file.objects).map(|(document, _)| document);
+    let sources = documents.filter(|document| is_source(&document.key.group, &document.key.kind));
+    let read = |document: &Document| {
+        let scope = Scope::new(document.at.file.clone(), Severity::Error);
+        let read = read_document(&scope, document).filter(|_| !scope.has_errors())?;
+        Some((read.source.folder(), read))
+    };
+    sources.filter_map(read).collect()
+}
