@@ -13,4 +13,6 @@ pub mod protocol;
 pub use client::{Failure, Renderer, Request, Tree, TreeFile};
 pub use process::Limits;
 pub use program::Program;
-pub use protocol::{Answer, Document, HelmAnswer, HelmRequest, Hook, KustomizeAnswer, SourceFault, Values};
+pub use protocol::{
+    Answer, Document, HelmAnswer, HelmRequest, Hook, KustomizeAnswer, SourceFault, ValueOrigin, Values,
+};

@@ -75,6 +75,8 @@ pub struct HelmRequest {
     pub tests: bool,
     /// `refuse`, or `empty`.
     pub lookup: &'static str,
+    /// The answer lists where each value comes from.
+    pub origins: bool,
 }
 
 /// A document of values.
@@ -123,7 +125,18 @@ pub struct HelmAnswer {
     /// The merged values.
     pub values: serde_json::Value,
     #[serde(deserialize_with = "null_as_default")]
+    pub origins: Vec<ValueOrigin>,
+    #[serde(deserialize_with = "null_as_default")]
     pub warnings: Vec<String>,
+}
+
+/// The document that sets a merged value: one of the request, or a file of the chart.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(default)]
+pub struct ValueOrigin {
+    pub keys: Vec<String>,
+    pub file: String,
+    pub line: u32,
 }
 
 /// A rendered document, with the template that it came from: the name of the chart, and the path in it.

@@ -133,7 +133,7 @@ impl Applies {
 }
 
 impl Alternative {
-    fn includes(&self, name: &str, known: Option<&Cluster>) -> bool {
+    pub fn includes(&self, name: &str, known: Option<&Cluster>) -> bool {
         let matches = |labels: &Selector| known.is_some_and(|known| labels.matches(&known.labels));
         self.clusters.contains(name) || self.labels.as_ref().is_some_and(matches)
     }

@@ -16,6 +16,7 @@ use berth_engine::plan::{Mention, mentions};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResultKind {
     ArtifactProof,
+    ChartValues,
     DecisionList,
     DescriptionList,
     Diagnosis,

@@ -17,7 +17,7 @@ use berth_base::model::object::{group_of, version_of};
 use berth_base::model::{API_VERSION, Alternative, Key};
 use berth_base::packed::View;
 use berth_base::source::{SourceTree, rendered};
-use berth_base::yaml::{Fields, Form, Node, Scope, Value, emit};
+use berth_base::yaml::{Fields, Form, Node, Scope, Value};
 
 pub const HELM_KIND: &str = "HelmSource";
 pub const KUSTOMIZE_KIND: &str = "KustomizeSource";
@@ -29,8 +29,8 @@ const LONGEST_RELEASE: usize = 53;
 #[derive(Clone, Debug, PartialEq)]
 pub struct RenderSource {
     pub name: String,
-    /// The name of the variant. `None` for the source itself.
-    pub variant: Option<String>,
+    /// `None` for the source itself.
+    pub variant: Option<SourceVariant>,
     pub at: Pos,
     /// The folder of the chart or base, from the root of the repository.
     pub path: String,
@@ -38,12 +38,19 @@ pub struct RenderSource {
     pub kind: SourceKind,
 }
 
+/// A source as some clusters get it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SourceVariant {
+    pub name: String,
+    pub clusters: Alternative,
+}
+
 /// A source document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SourceDocument {
     pub source: RenderSource,
-    /// The source as some clusters get it. A cluster gets the first variant that includes it.
-    pub variants: Vec<(RenderSource, Alternative)>,
+    /// A cluster gets the first one that includes it.
+    pub variants: Vec<RenderSource>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -77,8 +84,7 @@ pub struct HelmOptions {
 pub enum SourceValues {
     /// A path from the root of the repository.
     File(String, Pos),
-    /// YAML.
-    Inline(String, Pos),
+    Inline(Node, Pos),
 }
 
 impl RenderSource {
@@ -86,7 +92,7 @@ impl RenderSource {
     pub fn folder(&self) -> String {
         let folder = rendered::folder(&self.at.file, self.kind.program(), &self.name);
         match &self.variant {
-            Some(variant) => rendered::variant_folder(&folder, variant),
+            Some(variant) => rendered::variant_folder(&folder, &variant.name),
             None => folder,
         }
     }
@@ -100,7 +106,7 @@ impl RenderSource {
     pub fn shown(&self) -> String {
         let kind = self.kind.name();
         match &self.variant {
-            Some(variant) => format!("the variant `{variant}` of {kind} `{}`", self.name),
+            Some(variant) => format!("the variant `{}` of {kind} `{}`", variant.name, self.name),
             None => format!("{kind} `{}`", self.name),
         }
     }
@@ -109,7 +115,7 @@ impl RenderSource {
 impl SourceDocument {
     /// Returns the source and its variants.
     pub fn all(&self) -> impl Iterator<Item = &RenderSource> {
-        std::iter::once(&self.source).chain(self.variants.iter().map(|(variant, _)| variant))
+        std::iter::once(&self.source).chain(&self.variants)
     }
 }
 
@@ -191,7 +197,7 @@ fn path(fields: &mut Fields<'_>) -> (Option<String>, Pos) {
 }
 
 /// Reads a variant: its clusters, and what differs from the source.
-fn variant(mut fields: Fields<'_>, source: Option<&RenderSource>) -> Option<(RenderSource, Alternative)> {
+fn variant(mut fields: Fields<'_>, source: Option<&RenderSource>) -> Option<RenderSource> {
     let name = fields.required_str("name");
     if name.is_some_and(|name| !is_dns_label(name)) {
         let path = fields.path_of("name");
@@ -207,7 +213,7 @@ fn variant(mut fields: Fields<'_>, source: Option<&RenderSource>) -> Option<(Ren
         fields.scope().error(fields.at(), message);
     }
     let mut own = source.cloned()?;
-    own.variant = Some(name?.to_owned());
+    own.variant = Some(SourceVariant { name: name?.to_owned(), clusters: included });
     own.at = fields.scope().pos(fields.at());
     match &mut own.kind {
         SourceKind::Helm(options) => {
@@ -222,17 +228,17 @@ fn variant(mut fields: Fields<'_>, source: Option<&RenderSource>) -> Option<(Ren
         }
     }
     fields.finish();
-    Some((own, included))
+    Some(own)
 }
 
 /// Refuses two variants of one name.
-fn check_names(scope: &Scope, variants: &[Option<(RenderSource, Alternative)>]) {
+fn check_names(scope: &Scope, variants: &[Option<RenderSource>]) {
     let mut names = BTreeSet::new();
-    for (variant, _) in variants.iter().flatten() {
-        let name = variant.variant.as_deref().unwrap_or_default();
-        if !names.insert(name) {
+    for source in variants.iter().flatten() {
+        let name = source.variant.as_ref().map(|variant| &variant.name);
+        if let Some(name) = name.filter(|name| !names.insert(*name)) {
             let message = format!("spec.variants has the name `{name}` twice");
-            scope.report(Diagnostic::error(variant.at.clone(), message));
+            scope.report(Diagnostic::error(source.at.clone(), message));
         }
     }
 }
@@ -311,7 +317,7 @@ fn values(fields: &mut Fields<'_>) -> Vec<SourceValues> {
     fields.takes("values", Form::Mapping);
     let Some(node) = fields.node("values") else { return all };
     if matches!(node.value, Value::Map(_)) {
-        all.push(SourceValues::Inline(emit(&node.to_json()), at(fields, node)));
+        all.push(SourceValues::Inline(node.clone(), at(fields, node)));
     } else {
         let path = fields.path_of("values");
         fields.error_at("values", format!("{path} must be a mapping, not {}", node.what()));

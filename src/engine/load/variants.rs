@@ -99,10 +99,9 @@ impl Forms {
         let is_lost = |known: &&SourceDocument| known.all().any(|one| self.lost.contains(&one.folder()));
         let Some(known) = known.filter(|known| !is_lost(known)) else { return Variants::Unknown };
         let alternatives: Arc<[Alternative]> =
-            known.variants.iter().map(|(_, included)| included.clone()).collect();
+            known.variants.iter().filter_map(|one| Some(one.variant.as_ref()?.clusters.clone())).collect();
         // The source itself is for the clusters that no variant includes.
-        let of_variants = known.variants.iter().map(|(variant, _)| variant).enumerate();
-        let all = of_variants.chain([(alternatives.len(), &known.source)]);
+        let all = known.variants.iter().enumerate().chain([(alternatives.len(), &known.source)]);
         let form_in = |(index, one): (usize, &RenderSource)| {
             let form = self.form(&one.folder(), &document.key);
             let is_same = form.is_some_and(|form| form.at == document.at);

@@ -43,7 +43,7 @@ pub use current_state::{LocatedState, Reports, Search};
 pub use error::InputError;
 pub use form_search::PublishedSource;
 pub use read_source::BuildCache;
-pub use rendering::Rendering;
+pub use rendering::{MergedValue, MergedValues, Rendering, ValuesError};
 pub use rules::PolicyReport;
 pub use unpublished_contents::UnpublishedContents;
 
@@ -346,6 +346,12 @@ impl PassInputs {
         let repo = self.repo.as_deref().and_then(|path| Repo::open(path).ok());
         let last = LastFiles { repo: repo.as_ref(), kept: &self.current.kept };
         self.source.edit_tree(edit, last, &mut self.cache);
+    }
+
+    /// Merges the values that a HelmSource has in a cluster or, without one, where no variant counts.
+    pub fn merged_values(&mut self, name: &str, cluster: Option<&str>) -> Result<MergedValues, ValuesError> {
+        let repo = self.repo.as_deref().and_then(|path| Repo::open(path).ok());
+        self.source.merged_values(repo.as_ref(), (name, cluster), &mut self.cache)
     }
 
     /// The part of the rendering of charts and bases that a publication records, as trailers.

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use super::copy_reports::CopyReportCache;
 use super::error::InputError;
 use super::form_search::{FormSearch, GoodForms};
-use super::rendering::{Candidates, LastFiles, Origin, Render, Rendering, RenderingRecord, collapse};
+use super::rendering::{
+    Candidates, LastFiles, MergedValues, Origin, Render, Rendering, RenderingRecord, ValuesError, collapse,
+};
 use crate::publish::CurrentState;
 use berth_base::diag::{Diagnostic, Diagnostics};
 use berth_base::source::{Rendered, SourceTree};
@@ -88,6 +90,18 @@ impl ReadSource {
             }
         };
         Ok(ReadSource { label, tree, forms, loaded, origin: origin.clone(), record })
+    }
+
+    /// Merges the values of a chart.
+    pub fn merged_values(
+        &self,
+        repo: Option<&Repo>,
+        (name, cluster): (&str, Option<&str>),
+        cache: &mut BuildCache,
+    ) -> Result<MergedValues, ValuesError> {
+        let last = LastFiles { repo, kept: &BTreeMap::new() };
+        let render = Render { repo, origin: &self.origin, last, rendering: &Rendering::Now, is_edited: true };
+        render.merged_values(&self.tree, (&self.loaded.fleet, name, cluster), &mut cache.parsed)
     }
 
     /// Loads other files in place of the tree's, with the same last good forms.

@@ -175,6 +175,40 @@ fn a_daemon_publishes_what_a_new_process_proves_with_variants() {
 
 #[test]
 #[ignore = "needs the renderer"]
+fn the_merged_values_of_a_cluster_have_the_lines_that_set_them() {
+    let Some(fleet) = SourceFleet::real() else { return };
+    fleet.repo.write("charts/web/values.yaml", "colour: white\nimage:\n  name: web\n  tag: 1.0.0\n");
+    fleet.repo.write("charts/web/charts/cache/Chart.yaml", "apiVersion: v2\nname: cache\nversion: 1.0.0\n");
+    fleet.repo.write("charts/web/charts/cache/values.yaml", "size: 3\n");
+    fleet.repo.write("values/blue.yaml", "# b alone\nimage:\n  tag: 2.0.0\n");
+    write(
+        &fleet,
+        "  - {name: blue, clusters: [b], valuesFiles: [values/blue.yaml], values: {colour: blue}}\n",
+    );
+    fleet.repo.commit("values");
+    let explained = fleet.run(&["explain", "web", "--render", "--cluster", "b"]).expect(0).out;
+    for line in [
+        "HelmSource web (apps/web.yaml:10:5): b gets the variant blue",
+        "cache.size  3        charts/web/charts/cache/values.yaml:1\n",
+        "colour      \"blue\"   apps/web.yaml:10\n",
+        "image.name  \"web\"    charts/web/values.yaml:3\n",
+        "image.tag   \"2.0.0\"  values/blue.yaml:3\n",
+    ] {
+        assert!(explained.contains(line), "{explained}");
+    }
+    let of_others = fleet.run(&["explain", "web", "--render", "-o", "json"]).expect(0).json();
+    let colour =
+        of_others["values"].as_array().expect("a list").iter().find(|value| value["path"] == "colour");
+    assert_eq!(colour.expect("a colour")["value"], "red", "{of_others}");
+    let unknown = fleet.run(&["explain", "wen", "--render"]).expect(2);
+    assert!(unknown.err.contains("did you mean `web`?"), "{}", unknown.err);
+    fleet.repo.write("charts/web/templates/config.yaml", "{{ fail \"no\" }}\n");
+    let faulty = fleet.run(&["explain", "web", "--render", "--cluster", "b"]).expect(1);
+    assert!(faulty.err.contains("charts/web/templates/config.yaml:1"), "{}", faulty.err);
+}
+
+#[test]
+#[ignore = "needs the renderer"]
 fn an_overlay_for_each_region_is_a_variant_of_a_base() {
     let Some(fleet) = SourceFleet::real() else { return };
     let base =

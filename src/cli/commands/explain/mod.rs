@@ -2,6 +2,7 @@
 
 mod division;
 mod remedies;
+mod values;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -36,10 +37,10 @@ use remedies::{Remedies, Remedy};
 /// a placement is where it is.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth explain web\n  berth explain FederatedDeployment/shop/web --cluster oslo\n  berth explain shop/web --since HEAD~5 -o json"
+    after_help = "Example:\n  berth explain web\n  berth explain FederatedDeployment/shop/web --cluster oslo\n  berth explain shop/web --since HEAD~5 -o json\n  berth explain web --render --cluster oslo"
 )]
 pub(crate) struct ExplainArgs {
-    /// NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME
+    /// NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME; with --render, the name of a HelmSource
     #[arg(add = ArgValueCandidates::new(names::placements))]
     placement: String,
     /// Show every step for this cluster alone
@@ -48,6 +49,9 @@ pub(crate) struct ExplainArgs {
     /// Show what changed since this revision of the source
     #[arg(long, value_name = "REV")]
     since: Option<String>,
+    /// Show the merged values of this HelmSource, and the line that sets each, in the cluster or where no variant counts
+    #[arg(long, conflicts_with = "since")]
+    render: bool,
     #[command(flatten)]
     fleet: FleetArgs,
     #[arg(short, long, value_enum, default_value = "text")]
@@ -56,6 +60,9 @@ pub(crate) struct ExplainArgs {
 
 pub(crate) fn cmd_explain(args: &ExplainArgs, ui: &Ui) -> Outcome {
     let mut inputs = args.fleet.read(ui)?;
+    if args.render {
+        return values::cmd_values(args, inputs, ui);
+    }
     let (loaded, decided, diagnostics) = inputs.decide();
     ui.diagnostics(&diagnostics);
     let (fleet, in_force) = (&loaded.fleet, &inputs.current.decisions.clone());

@@ -38,19 +38,20 @@ fn a_source_is_read_in_full() {
     let SourceKind::Helm(options) = &source.kind else { panic!("a chart") };
     assert_eq!(options.release, "shop-web");
     assert_eq!(options.api_versions, ["example.com/v1"]);
-    let values: Vec<(bool, &str)> = options
+    let values: Vec<(bool, String)> = options
         .values
         .iter()
         .map(|values| match values {
-            SourceValues::File(path, _) => (true, path.as_str()),
-            SourceValues::Inline(text, at) => {
+            SourceValues::File(path, _) => (true, path.clone()),
+            SourceValues::Inline(node, at) => {
                 assert_eq!(at.to_string(), "apps/web.yaml:11:11");
-                (false, text.as_str())
+                (false, berth_base::yaml::emit(&node.to_json()))
             }
         })
         .collect();
     let inline = "big: 1000000\nname: \"on\"\n";
-    assert_eq!(values, [(true, "values/a.yaml"), (true, "values/b.yaml"), (false, inline)]);
+    let expected = [(true, "values/a.yaml"), (true, "values/b.yaml"), (false, inline)];
+    assert_eq!(values, expected.map(|(is_file, text)| (is_file, text.to_owned())));
     assert!(!options.has_crds && options.skips_hooks && options.finds_nothing && options.allows_secrets);
 }
 

@@ -9,6 +9,7 @@
 
 mod files;
 mod objects;
+mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,6 +20,7 @@ use super::error::InputError;
 use berth_base::diag::{Diagnostic, Pos};
 use berth_base::model::ContentId;
 use berth_base::source::{Rendered, SourceFile, SourceFiles, SourceTree, rendered};
+use berth_base::yaml;
 use berth_engine::load::{
     FileCache, FoundSources, HELM_KIND, HelmOptions, KUSTOMIZE_KIND, RenderSource, SourceKind, SourceValues,
     find_sources,
@@ -32,6 +34,7 @@ use berth_sources::{
 pub(super) use files::Origin;
 use files::{Entries, Files, FilesError};
 use objects::{ClusterKinds, RenderedText, Rules, defined_kinds};
+pub use values::{MergedValue, MergedValues, ValuesError};
 
 /// How sources are rendered.
 #[derive(Clone, Debug, Default)]
@@ -143,20 +146,27 @@ impl Render<'_> {
         candidates
             .definitions
             .update(&tree.files, |file| Some(defined_kinds(&file.bytes)).filter(|kinds| !kinds.is_empty()));
-        let mut pass = RenderPass {
-            render: self,
-            cluster_kinds: candidates.definitions.found.values().flatten().cloned().collect(),
-            files: Files { repo: self.repo, origin: self.origin, tree, is_edited: self.is_edited },
-            made: BTreeMap::new(),
-            rendered: Rendered::default(),
-            record: RenderingRecord::default(),
-        };
+        let cluster_kinds = candidates.definitions.found.values().flatten().cloned().collect();
+        let mut pass = self.pass(tree, cluster_kinds);
         pass.render_all(&found)?;
         let RenderPass { made, mut rendered, record, .. } = pass;
         rendered.files = made.keys().map(|path| path.as_str().into()).collect();
         tree.files.extend(made.into_iter().map(|(path, bytes)| SourceFile::new(path, bytes)));
         tree.rendered = rendered.into();
         Ok(record)
+    }
+}
+
+impl<'a> Render<'a> {
+    fn pass(&'a self, tree: &'a SourceTree, cluster_kinds: ClusterKinds) -> RenderPass<'a> {
+        RenderPass {
+            render: self,
+            cluster_kinds,
+            files: Files { repo: self.repo, origin: self.origin, tree, is_edited: self.is_edited },
+            made: BTreeMap::new(),
+            rendered: Rendered::default(),
+            record: RenderingRecord::default(),
+        }
     }
 }
 
@@ -275,7 +285,7 @@ impl RenderPass<'_> {
             Rendering::Now => None,
         };
         let done = match &source.kind {
-            SourceKind::Helm(options) => self.helm(source, options),
+            SourceKind::Helm(options) => self.helm(source, options, false),
             SourceKind::Kustomize => self.kustomize(source),
         };
         match (&done, recorded) {
@@ -293,7 +303,12 @@ impl RenderPass<'_> {
         done
     }
 
-    fn helm(&mut self, source: &RenderSource, options: &HelmOptions) -> Result<Arc<Answer>, Refusal> {
+    fn helm(
+        &self,
+        source: &RenderSource,
+        options: &HelmOptions,
+        origins: bool,
+    ) -> Result<Arc<Answer>, Refusal> {
         let entries = self.folder_of(source, self.files.below(&source.path))?;
         let request = Request::Helm(HelmRequest {
             path: ".".to_owned(),
@@ -307,6 +322,7 @@ impl RenderPass<'_> {
             hooks: true,
             tests: false,
             lookup: if options.finds_nothing { "empty" } else { "refuse" },
+            origins,
         });
         self.ask(source, &entries, &source.path, &request)
     }
@@ -426,8 +442,8 @@ impl RenderPass<'_> {
         for values in &options.values {
             let (path, at) = match values {
                 SourceValues::File(path, at) => (path, at),
-                SourceValues::Inline(text, at) => {
-                    all.push(Values { name: at.to_string(), text: text.clone() });
+                SourceValues::Inline(node, at) => {
+                    all.push(Values { name: at.to_string(), text: yaml::emit(&node.to_json()) });
                     continue;
                 }
             };
