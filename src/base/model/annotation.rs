@@ -9,6 +9,8 @@ pub const WORKLOAD: &str = "berth.dev/workload";
 pub const TAKE_OVER: &str = "berth.dev/take-over";
 /// `disabled`: never removed. `first`: removed before its workload's new objects exist.
 pub const PRUNE: &str = "berth.dev/prune";
+/// Helm's: with `keep`, never removed.
+pub const HELM_POLICY: &str = "helm.sh/resource-policy";
 /// `"true"`: the object stays without an owner when it is no longer wanted.
 pub const ORPHAN: &str = "berth.dev/orphan";
 /// The parts of the object that the member owns.
@@ -51,7 +53,7 @@ pub const APPLIED: &str = "berth.dev/applied";
 /// shown.
 pub const SEALED: &str = "berth.dev/sealed";
 
-/// All of these annotations.
+/// All of these annotations of berth.
 pub const ALL: [&str; 23] = [
     WORKLOAD,
     TAKE_OVER,

@@ -411,17 +411,26 @@ pub(super) fn read_document(scope: &Scope, document: &Document) -> Option<Source
 
 /// Returns the folders that sources name, each with a slash at its end.
 pub(super) fn named_folders(documents: &[Document]) -> BTreeSet<String> {
-    let sources = documents.iter().filter(|document| is_source(&document.key.group, &document.key.kind));
-    let path = |fields: View<'_>| {
-        let folder = folder_in_tree(fields.get("path")?.as_str()?)?;
+    let path = |part: View<'_>| {
+        let folder = folder_in_tree(part.get("path")?.as_str()?)?;
         Some(format!("{folder}/"))
     };
-    let mut folders = BTreeSet::new();
-    for spec in sources.filter_map(|document| document.root.get("spec")) {
+    parts(documents.iter()).filter_map(path).collect()
+}
+
+/// Returns the files of values that sources name.
+pub(super) fn named_values<'d>(documents: impl Iterator<Item = &'d Document>) -> BTreeSet<&'d str> {
+    let files = parts(documents).filter_map(|part| part.get("valuesFiles")).flat_map(View::items);
+    files.filter_map(|file| folder_in_tree(file.as_str()?)).collect()
+}
+
+/// Returns the specs of sources, and their variants.
+fn parts<'d>(documents: impl Iterator<Item = &'d Document>) -> impl Iterator<Item = View<'d>> {
+    let sources = documents.filter(|document| is_source(&document.key.group, &document.key.kind));
+    sources.filter_map(|document| document.root.get("spec")).flat_map(|spec| {
         let variants = spec.get("variants").into_iter().flat_map(View::items);
-        folders.extend(std::iter::once(spec).chain(variants).filter_map(path));
-    }
-    folders
+        std::iter::once(spec).chain(variants)
+    })
 }
 
 #[cfg(test)]

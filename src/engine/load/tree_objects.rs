@@ -15,6 +15,7 @@ use super::config::FleetConfig;
 use super::documents::{FileDocuments, Slot};
 use super::file_cache::FileCache;
 use super::last_good::{BrokenFile, History, LastGood, append, chunk_of};
+use super::render_sources::named_values;
 use crate::access::DocumentVerdicts;
 use crate::dialects::{Claim, Document};
 use berth_base::diag::{Diagnostic, Severity};
@@ -109,10 +110,13 @@ pub(super) fn tree_objects(
     };
     let by_key = by_key(all.filter(|(number, document)| counts(*number, document)).collect());
     let repeated = repeated(&by_key);
+    let values = named_values(files.iter().flat_map(|(_, file)| &file.objects).map(|(document, _)| document));
     let (mut losers, mut others) = (Vec::new(), Vec::new());
     let mut count = 0;
     for (owner, (path, file)) in files.iter().enumerate() {
-        loaded.passed_over += file.passed_over;
+        if !values.contains(&**path) {
+            loaded.passed_over += file.passed_over;
+        }
         loaded.diagnostics.extend(file.diagnostics.iter().cloned());
         objects.files.push((path.clone(), file.broken));
         for (document, slot) in &file.objects {

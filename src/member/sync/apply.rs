@@ -244,7 +244,7 @@ pub(crate) struct PlanResult {
 pub(super) fn removing(planned: Planned<'_>, done: &PlanResult) -> (Vec<ObjectId>, usize) {
     let Planned { plan, desired, live } = planned;
     let stays_for_good = |held: &&HeldRemoval| match held.why {
-        HoldReason::Disabled | HoldReason::Protected | HoldReason::HasOwner => true,
+        HoldReason::Disabled | HoldReason::Kept | HoldReason::Protected | HoldReason::HasOwner => true,
         HoldReason::NeedsApproval
         | HoldReason::WorkloadFailed
         | HoldReason::NotHealthy

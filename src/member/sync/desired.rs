@@ -113,7 +113,9 @@ impl Desired {
 /// Returns an object's annotations for the syncer, without the hash of its applied form.
 pub(crate) fn own_annotations(object: &Json) -> BTreeMap<String, String> {
     let annotations = object.get("metadata").and_then(|metadata| metadata.get("annotations")?.as_object());
-    let is_own = |name: &str| name.starts_with(annotation::PREFIX) && name != annotation::APPLIED;
+    let is_own = |name: &str| {
+        name.starts_with(annotation::PREFIX) && name != annotation::APPLIED || name == annotation::HELM_POLICY
+    };
     let own = annotations.into_iter().flatten().filter(|(name, _)| is_own(name));
     own.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned()))).collect()
 }

@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 use super::desired::{Annotations, Desired, DesiredSet};
 use super::strategy::{Strategy, WriteLimit};
 use berth_base::model::ObjectId;
-use berth_base::model::annotation::{DELETE_OPTIONS, ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
+use berth_base::model::annotation::{DELETE_OPTIONS, HELM_POLICY, ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
 use berth_base::model::status::{Problem, ProblemKind};
 
 /// A placeholder name for every object of a kind. No object can have it.
@@ -132,6 +132,8 @@ pub struct HeldRemoval {
 pub enum HoldReason {
     /// The object's annotation forbids it.
     Disabled,
+    /// Its chart says that it stays.
+    Kept,
     /// Removing the kind deletes more objects, and nobody approved that.
     NeedsApproval,
     /// New objects of its workload are missing.
@@ -159,6 +161,7 @@ impl WriteAction {
 impl HoldReason {
     pub fn words(self) -> &'static str {
         match self {
+            HoldReason::Kept => "its annotation `helm.sh/resource-policy` is `keep`",
             HoldReason::Disabled => "its annotation `berth.dev/prune` is `disabled`",
             HoldReason::NeedsApproval => {
                 "namespaces, CRDs and volume claims are removed only with an approval, or with `--allow-risky-prune`"
@@ -292,6 +295,11 @@ fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, is_approved: bool) {
         }
         Form::There { .. } if annotation(PRUNE) == Some("disabled") => {
             plan.held.push(held(HoldReason::Disabled));
+        }
+        Form::There { .. }
+            if annotation(HELM_POLICY).is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep")) =>
+        {
+            plan.held.push(held(HoldReason::Kept));
         }
         Form::There { .. } if !orphan && live.stays.is_some() => {
             plan.held.extend(live.stays.map(held));

@@ -72,7 +72,8 @@ fn values_come_from_files_and_inline_values_win() {
     fleet
         .repo
         .write("apps/web.yaml", helm_source("web", "charts/web", "  valuesFiles: [values/shop.yaml]\n"));
-    fleet.commit_and_publish("files").expect(0);
+    let ran = fleet.commit_and_publish("files").expect(0);
+    assert!(!ran.err.contains("not a Kubernetes object"), "{}", ran.err);
     assert!(fleet.copy(WEB).expect("a copy").contains("colour: green"));
     let both = "  valuesFiles: [values/shop.yaml]\n  values: {colour: black}\n";
     fleet.repo.write("apps/web.yaml", helm_source("web", "charts/web", both));

@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::*;
-use berth_base::model::annotation::{ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
+use berth_base::model::annotation::{HELM_POLICY, ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
 use desired::Annotations;
 use plan::{Form, Live, Version};
 
@@ -48,8 +48,14 @@ fn sorted(mut ids: Vec<ObjectId>) -> Vec<ObjectId> {
 
 #[test]
 fn an_object_that_must_not_be_pruned_stays_berths_own() {
+    assert_stays(PRUNE, "disabled");
+    assert_stays(HELM_POLICY, " Keep");
+}
+
+#[track_caller]
+fn assert_stays(annotation: &str, value: &str) {
     let dir = tempfile::tempdir().unwrap();
-    let kept = annotated(map("a", "1"), PRUNE, "disabled");
+    let kept = annotated(map("a", "1"), annotation, value);
     sync(dir.path(), &folder(1, &[kept.clone(), map("b", "1")]));
     let outcome = sync(dir.path(), &folder(2, &[]));
     assert_eq!((outcome.pruned, outcome.held.len(), messages(&outcome).len()), (1, 1, 0));
