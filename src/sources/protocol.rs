@@ -155,6 +155,8 @@ pub struct Hook {
     pub name: String,
     #[serde(deserialize_with = "null_as_default")]
     pub events: Vec<String>,
+    pub weight: i64,
+    pub text: String,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]

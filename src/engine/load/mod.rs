@@ -32,7 +32,7 @@ pub use file_cache::FileCache;
 use file_cache::LastLoad;
 pub use last_good::{History, Survey, Text, append, survey, survey_with_cache};
 pub use render_sources::{
-    FoundSources, HELM_KIND, HelmOptions, KUSTOMIZE_KIND, RenderSource, SourceDocument, SourceKind,
+    FoundSources, HELM_KIND, HelmOptions, Hooks, KUSTOMIZE_KIND, RenderSource, SourceDocument, SourceKind,
     SourceValues, SourceVariant, find_sources, is_source,
 };
 

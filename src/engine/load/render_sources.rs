@@ -72,11 +72,20 @@ pub struct HelmOptions {
     pub has_crds: bool,
     /// Custom kinds without a namespace whose definition is not in the repository, as `kind.group`.
     pub cluster_scoped: BTreeSet<String>,
-    /// Leaves hooks out. Otherwise a chart with hooks is refused.
-    pub skips_hooks: bool,
+    pub hooks: Hooks,
     /// `lookup` finds nothing. Otherwise it fails.
     pub finds_nothing: bool,
     pub allows_secrets: bool,
+}
+
+/// The treatment of a chart's hooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hooks {
+    /// A chart with hooks is refused.
+    Refuse,
+    Skip,
+    /// Those before and after an installation or upgrade are objects in waves; others are left out.
+    Waves,
 }
 
 /// Values of a chart, with their place in the document.
@@ -267,7 +276,11 @@ fn helm_options(spec: &mut Fields<'_>, name: &str) -> Option<HelmOptions> {
     let values = values(spec);
     let has_crds = spec.choice("crds", &["include", "skip"]) != Some("skip");
     let cluster_scoped = spec.strings("clusterScoped").unwrap_or_default();
-    let skips_hooks = spec.choice("hooks", &["refuse", "skip"]) == Some("skip");
+    let hooks = match spec.choice("hooks", &["refuse", "skip", "waves"]) {
+        Some("skip") => Hooks::Skip,
+        Some("waves") => Hooks::Waves,
+        _ => Hooks::Refuse,
+    };
     let finds_nothing = spec.choice("lookup", &["refuse", "empty"]) == Some("empty");
     let allows_secrets = spec.choice("secrets", &["refuse", "allow"]) == Some("allow");
     Some(HelmOptions {
@@ -278,7 +291,7 @@ fn helm_options(spec: &mut Fields<'_>, name: &str) -> Option<HelmOptions> {
         values,
         has_crds,
         cluster_scoped: cluster_scoped.into_iter().map(str::to_owned).collect(),
-        skips_hooks,
+        hooks,
         finds_nothing,
         allows_secrets,
     })

@@ -205,6 +205,45 @@ fn a_base_gives_what_kustomize_build_gives() {
 
 #[test]
 #[ignore = "needs the renderer"]
+fn hooks_around_an_installation_become_objects_in_waves() {
+    let Some(fleet) = SourceFleet::real() else { return };
+    let job = |name: &str, events: &str, weight: i32| {
+        format!(
+            "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: {name}\n  annotations:\n    helm.sh/hook: {events}\n    \
+             helm.sh/hook-weight: \"{weight}\"\nspec: {{template: {{spec: {{restartPolicy: Never, containers: [{{name: a, image: b}}]}}}}}}\n"
+        )
+    };
+    fleet.repo.write("charts/web/templates/migrate.yaml", job("migrate", "pre-install,pre-upgrade", -5));
+    fleet.repo.write("charts/web/templates/notify.yaml", job("notify", "post-upgrade", 5_000));
+    fleet.repo.write("charts/web/templates/clean.yaml", job("clean", "pre-delete", 0));
+    let secret = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: before, annotations: {helm.sh/hook: pre-install, berth.dev/wave: \"-7\"}}\n";
+    fleet.repo.write("charts/web/templates/before.yaml", secret);
+    fleet.repo.write("apps/web.yaml", helm_source("web", "charts/web", "  hooks: waves\n"));
+    let ran = fleet.commit_and_publish("hooks").expect(0);
+    assert!(
+        ran.err.contains("the Job `clean` is a hook (pre-delete), a moment that berth does not have"),
+        "{}",
+        ran.err
+    );
+    let job = |name: &str| fleet.copy(&format!("shop/Job.batch_{name}.yaml"));
+    for (name, wave) in [("migrate", "-1005"), ("notify", "1999")] {
+        let text = job(name).expect("a job");
+        let has = |line: &str| text.contains(line);
+        assert!(
+            has(&format!("berth.dev/wave: \"{wave}\""))
+                && has("berth.dev/recreate: \"true\"")
+                && has("namespace: shop"),
+            "{text}"
+        );
+    }
+    assert!(job("clean").is_none());
+    let before = fleet.copy("shop/ConfigMap_before.yaml").expect("a copy");
+    assert!(before.contains("berth.dev/wave: \"-7\"") && !before.contains("recreate"), "{before}");
+    fleet.run(&["verify"]).expect(0);
+}
+
+#[test]
+#[ignore = "needs the renderer"]
 fn an_object_without_a_namespace_gets_that_of_the_release() {
     let Some(fleet) = SourceFleet::real() else { return };
     let kept = kept(&fleet, "apps/web.yaml~/%2Ehelm/web");

@@ -298,7 +298,11 @@ fn hooks_are_refused_by_name_or_left_out() {
         "{}",
         ran.err
     );
-    assert!(ran.err.contains("write `hooks: skip` into apps/web.yaml:1:1"), "{}", ran.err);
+    assert!(
+        ran.err.contains("write `hooks: waves` into apps/web.yaml:1:1 to make an object of it"),
+        "{}",
+        ran.err
+    );
     assert!(fleet.copy(WEB).is_some());
     fleet.repo.write("apps/web.yaml", helm_source("web", "charts/web", "  hooks: skip\n"));
     fleet.commit_and_publish("skipped").expect(0);

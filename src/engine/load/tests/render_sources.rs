@@ -1,5 +1,5 @@
 use super::*;
-use crate::load::{FileCache, FoundSources, RenderSource, SourceKind, SourceValues, find_sources};
+use crate::load::{FileCache, FoundSources, Hooks, RenderSource, SourceKind, SourceValues, find_sources};
 use berth_base::source::Rendered;
 
 const HELM: &str = "apiVersion: berth.dev/v1alpha1\nkind: HelmSource\nmetadata: {name: web}\nspec:\n";
@@ -26,7 +26,12 @@ fn a_source_is_read_with_its_defaults() {
     assert_eq!((source.path.as_str(), source.folder().as_str()), ("charts/web", "apps/web.yaml/.helm/web"));
     let SourceKind::Helm(options) = &source.kind else { panic!("a chart") };
     assert_eq!((options.release.as_str(), options.namespace.as_str()), ("web", "shop"));
-    assert!(options.has_crds && !options.skips_hooks && !options.finds_nothing && !options.allows_secrets);
+    assert!(
+        options.has_crds
+            && options.hooks == Hooks::Refuse
+            && !options.finds_nothing
+            && !options.allows_secrets
+    );
     assert!(options.values.is_empty() && options.api_versions.is_empty());
 }
 
@@ -52,7 +57,9 @@ fn a_source_is_read_in_full() {
     let inline = "big: 1000000\nname: \"on\"\n";
     let expected = [(true, "values/a.yaml"), (true, "values/b.yaml"), (false, inline)];
     assert_eq!(values, expected.map(|(is_file, text)| (is_file, text.to_owned())));
-    assert!(!options.has_crds && options.skips_hooks && options.finds_nothing && options.allows_secrets);
+    assert!(
+        !options.has_crds && options.hooks == Hooks::Skip && options.finds_nothing && options.allows_secrets
+    );
 }
 
 #[test]

@@ -8,6 +8,7 @@
 //! sources, and its proof takes them as failed.
 
 mod files;
+mod hooks;
 mod objects;
 mod values;
 
@@ -22,8 +23,8 @@ use berth_base::model::ContentId;
 use berth_base::source::{Rendered, SourceFile, SourceFiles, SourceTree, rendered};
 use berth_base::yaml;
 use berth_engine::load::{
-    FileCache, FoundSources, HELM_KIND, HelmOptions, KUSTOMIZE_KIND, RenderSource, SourceKind, SourceValues,
-    find_sources,
+    FileCache, FoundSources, HELM_KIND, HelmOptions, Hooks, KUSTOMIZE_KIND, RenderSource, SourceKind,
+    SourceValues, find_sources,
 };
 use berth_git::shared_refs::trailers::{RENDERER, UNRENDERED};
 use berth_git::{GitError, Repo};
@@ -355,14 +356,18 @@ impl RenderPass<'_> {
         self.warn(source, &answer.warnings);
         self.check_hooks(source, options, answer)?;
         let crds = answer.crds.iter().filter(|_| options.has_crds);
-        let documents: Vec<RenderedText<'_>> = crds
+        let in_waves: Vec<(&str, String)> = match options.hooks {
+            Hooks::Waves => hooks::in_waves(&answer.hooks),
+            Hooks::Refuse | Hooks::Skip => Vec::new(),
+        };
+        let mut documents: Vec<RenderedText<'_>> = crds
             .chain(&answer.documents)
             .map(|document| RenderedText {
-                // The first part is the name of the chart.
-                template: document.file.split_once('/').map_or(&*document.file, |(_, below)| below),
+                template: hooks::template_of(&document.file),
                 text: &document.text,
             })
             .collect();
+        documents.extend(in_waves.iter().map(|(template, text)| RenderedText { template, text }));
         let rules = Rules {
             source,
             namespace: Some(&options.namespace),
@@ -465,7 +470,7 @@ impl RenderPass<'_> {
         if faults.is_empty() { Ok(all) } else { Err(Refusal::Source(faults)) }
     }
 
-    /// Refuses hooks, which berth cannot run, unless the source leaves them out.
+    /// Refuses hooks, unless the source says what becomes of them.
     fn check_hooks(
         &mut self,
         source: &RenderSource,
@@ -478,23 +483,17 @@ impl RenderPass<'_> {
             let warning = Diagnostic::warning(source.at.clone(), message);
             self.rendered.diagnostics.push(warning.hint("Helm leaves the hook out, and so does berth"));
         }
-        if answer.hooks.is_empty() || options.skips_hooks {
-            return Ok(());
+        match options.hooks {
+            Hooks::Refuse if !answer.hooks.is_empty() => {
+                Err(Refusal::Source(answer.hooks.iter().map(|hook| hooks::refusal(source, hook)).collect()))
+            }
+            Hooks::Waves => {
+                let others = answer.hooks.iter().filter(|hook| hooks::wave_of(hook).is_none());
+                self.rendered.diagnostics.extend(others.map(|hook| hooks::left_out(source, hook)));
+                Ok(())
+            }
+            Hooks::Refuse | Hooks::Skip => Ok(()),
         }
-        let hook = |hook: &berth_sources::Hook| {
-            let below = hook.file.split_once('/').map_or(&*hook.file, |(_, below)| below);
-            let at = Pos::file(format!("{}/{below}", source.path));
-            let message = format!(
-                "{}: the {} `{}` is a hook ({}), which berth does not run",
-                source.shown(),
-                hook.kind,
-                hook.name,
-                hook.events.join(", ")
-            );
-            let hint = format!("write `hooks: skip` into {} to leave hooks out", source.at);
-            Diagnostic::error(at, message).hint(hint)
-        };
-        Err(Refusal::Source(answer.hooks.iter().map(hook).collect()))
     }
 
     fn warn(&mut self, source: &RenderSource, warnings: &[String]) {
