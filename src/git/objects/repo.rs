@@ -5,7 +5,7 @@
 //! Before a loose object is read, its file is read to its end: libgit2 loops forever on a file that a full
 //! disk or a crash cut short. Files that come while the repository is open are whole, since Git renames them into place.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -29,8 +29,19 @@ pub struct Repo {
     pub(super) is_rehearsal: bool,
     pub(super) progress: Progress,
     pub(super) recent: Recent,
-    /// The objects with files of their own, by the first byte of their ids. Each folder is listed once.
-    pub(super) loose: RefCell<BTreeMap<u8, BTreeSet<Oid>>>,
+    pub(super) loose: LooseObjects,
+}
+
+/// The number of reads after which the folders of loose objects are listed, each once. Until then, each read looks for the
+/// file of its object.
+const FEW_READS: usize = 2_000;
+
+/// The objects with files of their own.
+#[derive(Debug, Default)]
+pub(super) struct LooseObjects {
+    reads: Cell<usize>,
+    /// By the first byte of their ids.
+    listed: RefCell<BTreeMap<u8, BTreeSet<Oid>>>,
 }
 
 impl std::fmt::Debug for Repo {
@@ -123,7 +134,7 @@ impl Repo {
             is_rehearsal: false,
             progress: Progress::default(),
             recent: Recent::default(),
-            loose: RefCell::default(),
+            loose: LooseObjects::default(),
         })
     }
 
@@ -205,10 +216,16 @@ impl Repo {
         }
     }
 
+    /// Reports whether an object may have a file of its own.
     fn is_loose(&self, id: Oid) -> bool {
+        let reads = self.loose.reads.get() + 1;
+        self.loose.reads.set(reads);
+        if reads <= FEW_READS {
+            return true;
+        }
         let first = id.as_bytes()[0];
-        let mut loose = self.loose.borrow_mut();
-        loose.entry(first).or_insert_with(|| loose_objects(self.inner.commondir(), first)).contains(&id)
+        let mut listed = self.loose.listed.borrow_mut();
+        listed.entry(first).or_insert_with(|| loose_objects(self.inner.commondir(), first)).contains(&id)
     }
 
     /// Reads the bytes of an object of this type, as Git stores it.
