@@ -286,6 +286,16 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn the_operations_between_two_objects_make_one_from_the_other(before in some_json(), after in some_json()) {
+        let labels = Labels::new();
+        let target = Target { cluster: "oslo", labels: &labels };
+        let made = apply(&before, &operations_between(&before, &after), target);
+        prop_assert_eq!(made.map(|made| made.object), Ok(after));
+    }
+}
+
 #[test]
 fn numbers_are_compared_by_value_at_any_depth() {
     assert!(equal(&json!({"a": [1, {"b": 2.0}]}), &json!({"a": [1.0, {"b": 2}]})));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::config::FleetConfig;
 use super::misspelt_groups::ApiGroups;
 use super::tree_objects::Rivals;
-use super::{berth_kinds, merge_clusters, rollout_policies};
+use super::{berth_kinds, merge_clusters, rollout_policies, variants};
 use crate::dialects::{
     Bearing, Claim, Dialect, Dialects, Document, Input, Lowered, ReadingContext, ReadingContexts,
 };
@@ -76,6 +76,8 @@ pub(super) fn assemble(
     done.define_list_kinds(&plain);
     check_follows(&mut done);
     check_statuses(&mut done);
+    let doubts = variants::check(documents, &done.fleet);
+    done.diagnostics.extend(doubts);
     let found = rollout_policies::check_policies(&done.fleet);
     done.diagnostics.extend(found.iter().cloned());
     let numbered = plain.into_iter().enumerate();

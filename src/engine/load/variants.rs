@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::documents::FileDocuments;
 use super::render_sources::{RenderSource, SourceDocument, is_source, read_document};
 use crate::dialects::{Document, ParsedDocument, Variant, Variants};
-use berth_base::diag::Severity;
-use berth_base::model::{Alternative, Applies, Key, Shared};
+use berth_base::diag::{Diagnostic, Severity, did_you_mean};
+use berth_base::model::{Alternative, Applies, Fleet, Key, Shared};
 use berth_base::source::{Rendered, rendered};
 use berth_base::yaml::Scope;
 
@@ -112,14 +112,44 @@ impl Forms {
     }
 }
 
-/// Reads the sources of files, by their folders, without the faulty ones.
+/// Warns of variants that name clusters which are not in the fleet, or that include none of its clusters.
+pub(super) fn check(documents: &[Document], fleet: &Fleet) -> Vec<Diagnostic> {
+    let sources = read_sources(documents.iter());
+    let variants = sources.iter().flat_map(|source| &source.variants);
+    variants.flat_map(|variant| doubts(variant, fleet)).collect()
+}
+
+fn doubts(source: &RenderSource, fleet: &Fleet) -> Vec<Diagnostic> {
+    let Some(variant) = &source.variant else { return Vec::new() };
+    let warning = |message: String| Diagnostic::warning(source.at.clone(), message);
+    let unknown = variant.clusters.clusters.iter().filter(|name| !fleet.clusters.contains_key(*name));
+    let mut found: Vec<Diagnostic> = unknown
+        .map(|name| {
+            let near = did_you_mean(name, fleet.clusters.keys().map(String::as_str));
+            warning(format!("{} names `{name}`, which is no cluster of the fleet", source.shown()))
+                .maybe_hint(near)
+        })
+        .collect();
+    let includes_any =
+        fleet.clusters.iter().any(|(name, known)| variant.clusters.includes(name, Some(known)));
+    if found.is_empty() && !includes_any {
+        found.push(warning(format!("{} includes no cluster of the fleet", source.shown())));
+    }
+    found
+}
+
+/// Reads the sources of files, by their folders.
 fn sources(files: &Files) -> BTreeMap<String, SourceDocument> {
     let documents = files.iter().flat_map(|(_, file)| &file.objects).map(|(document, _)| document);
+    read_sources(documents).into_iter().map(|read| (read.source.folder(), read)).collect()
+}
+
+/// Reads the sources among documents, without the faulty ones.
+fn read_sources<'d>(documents: impl Iterator<Item = &'d Document>) -> Vec<SourceDocument> {
     let sources = documents.filter(|document| is_source(&document.key.group, &document.key.kind));
     let read = |document: &Document| {
         let scope = Scope::new(document.at.file.clone(), Severity::Error);
-        let read = read_document(&scope, document).filter(|_| !scope.has_errors())?;
-        Some((read.source.folder(), read))
+        read_document(&scope, document).filter(|_| !scope.has_errors())
     };
     sources.filter_map(read).collect()
 }

@@ -58,6 +58,21 @@ fn a_cluster_gets_the_first_variant_that_includes_it() {
 
 #[test]
 #[ignore = "needs Python"]
+fn a_variant_for_no_cluster_is_named() {
+    let fleet = SourceFleet::fake();
+    let nowhere = "  - {name: green, labelSelector: {matchLabels: {env: porto}}}\n";
+    write(&fleet, &format!("  - {{name: blue, clusters: [bb]}}\n{nowhere}"));
+    let ran = publish(&fleet, 0);
+    for expected in [
+        "apps/web.yaml:10:5: warning: the variant `blue` of HelmSource `web` names `bb`, which is no cluster of the fleet",
+        "apps/web.yaml:11:5: warning: the variant `green` of HelmSource `web` includes no cluster of the fleet",
+    ] {
+        assert!(ran.err.contains(expected), "{}", ran.err);
+    }
+}
+
+#[test]
+#[ignore = "needs Python"]
 fn a_plan_names_the_values_of_the_variant() {
     let fleet = SourceFleet::fake();
     fleet.repo.write("values/blue.yaml", "colour: blue\n");
