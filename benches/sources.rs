@@ -50,6 +50,9 @@ fn main() {
     let repo = repository.to_str().expect("text");
     let berth = || berth(&renderer, &["run", "--once", "--repo", repo]);
     let first = berth();
+    let listed = fleet::git(&repository, &["ls-tree", "-r", "--name-only", "berth/rendered", "clusters/"]);
+    let copies = String::from_utf8_lossy(&listed).lines().filter(|path| path.contains("shop")).count();
+    assert_eq!(copies, clusters * 5, "the namespace and four objects of the chart");
     let whole = peer.template(clusters);
     rows::times("publish from nothing", first, whole, "helm template per cluster", Target::None);
     let (mut edited, mut idle) = (Vec::new(), Vec::new());
