@@ -107,7 +107,7 @@ fn lower(input: &Input<'_>, out: &mut Lowered) {
             out.approvals.extend(read_approval(&scope, &document.open()).filter(|_| !scope.has_errors()));
         } else if is_source {
             // The caller rendered it, and added the rendered files to the tree.
-            render_sources::read(&scope, &document.open(), &document.key.kind);
+            render_sources::read_source(&scope, &document.open(), &document.key.kind);
         } else if is_rollout {
             let policy = rollout_policies::read(&scope, &document.open(), &document.key);
             out.rollout_policies.extend(policy.filter(|_| !scope.has_errors()));

@@ -33,7 +33,7 @@ use file_cache::LastLoad;
 pub use last_good::{History, Survey, Text, append, survey, survey_with_cache};
 pub use render_sources::{
     FoundSources, HELM_KIND, HelmOptions, Hooks, KUSTOMIZE_KIND, RenderSource, SourceDocument, SourceKind,
-    SourceValues, SourceVariant, find_sources, is_source,
+    SourceValues, SourceVariant, find_sources, is_source, read_source,
 };
 
 use assemble::{Assembled, assemble};

@@ -106,6 +106,13 @@ impl RenderSource {
         }
     }
 
+    /// Reports whether the source reads this file of the tree.
+    pub fn reads(&self, file: &str) -> bool {
+        let is_below = file.strip_prefix(&*self.path).is_some_and(|rest| rest.starts_with('/'));
+        let is_named = |values: &SourceValues| matches!(values, SourceValues::File(path, _) if path == file);
+        is_below || matches!(&self.kind, SourceKind::Helm(options) if options.values.iter().any(is_named))
+    }
+
     /// Returns the key of the document.
     pub fn key(&self) -> Key {
         Key::new(group_of(API_VERSION), self.kind.name(), "", &self.name)
@@ -150,7 +157,7 @@ pub fn is_source(group: &str, kind: &str) -> bool {
 }
 
 /// Reads one document and reports its faults.
-pub(super) fn read(scope: &Scope, root: &Node, kind: &str) -> Option<SourceDocument> {
+pub fn read_source(scope: &Scope, root: &Node, kind: &str) -> Option<SourceDocument> {
     let at = scope.pos(root.at);
     let has_rules = |folder: &&str| at.file.starts_with(folder);
     if let Some(folder) =
@@ -419,7 +426,7 @@ impl FoundSources {
 /// Reads one document of a supported version.
 pub(super) fn read_document(scope: &Scope, document: &Document) -> Option<SourceDocument> {
     (document.version == version_of(API_VERSION))
-        .then(|| read(scope, &document.open(), &document.key.kind))?
+        .then(|| read_source(scope, &document.open(), &document.key.kind))?
 }
 
 /// Returns the folders that sources name, each with a slash at its end.

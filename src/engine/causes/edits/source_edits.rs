@@ -6,11 +6,11 @@ use super::Edits;
 use crate::causes::difference::{NodeChange, compare};
 use crate::causes::taking_back::{FileObject, read_pieces};
 use crate::causes::words;
-use crate::load::{HELM_KIND, is_source};
-use berth_base::diag::harmless_line;
+use crate::load::{RenderSource, is_source, read_source};
+use berth_base::diag::{Severity, harmless_line};
 use berth_base::source::{SourceFile, SourceTree, rendered};
 use berth_base::text::some_of;
-use berth_base::yaml::{self, Limits, Node, Value};
+use berth_base::yaml::{self, Limits, Node, Scope};
 
 /// The edits that are named after one of a rendered file.
 const NAMED: usize = 2;
@@ -34,14 +34,13 @@ pub(super) fn name_in(edits: &mut Edits, before: &SourceTree, after: &SourceTree
 /// Returns the edits of a source, each with its place.
 fn edits_behind(folder: &str, before: &SourceTree, after: &SourceTree) -> Vec<String> {
     let [old, new] = [before, after].map(|tree| source_of(folder, tree));
-    let Some(source) = new.as_ref().or(old.as_ref()) else { return Vec::new() };
     let mut found = Vec::new();
-    if let (Some(old), Some(new), Some(file)) = (&old, &new, rendered::document_file(folder)) {
+    if let (Some((old, _)), Some((new, _)), Some(file)) = (&old, &new, rendered::document_file(folder)) {
         found.extend(fields(file, &old.root, &new.root));
     }
-    let inputs = Inputs::of(&source.root, rendered::variant_of(folder).map(|(_, variant)| variant));
+    let Some((_, sources)) = new.or(old) else { return found };
     for change in before.files.changes_by(&after.files, |old, new| old.id == new.id) {
-        if !inputs.has(change.key) {
+        if !sources.iter().any(|source| source.reads(change.key)) {
             continue;
         }
         let [old, new] = [change.before, change.after].map(|file| file.and_then(values));
@@ -53,57 +52,18 @@ fn edits_behind(folder: &str, before: &SourceTree, after: &SourceTree) -> Vec<St
     found
 }
 
-/// Returns the document of a source.
-fn source_of(folder: &str, tree: &SourceTree) -> Option<FileObject> {
+/// Returns the document of a source, with the source and the variant that render a folder. An overlay reads its base.
+fn source_of(folder: &str, tree: &SourceTree) -> Option<(FileObject, [RenderSource; 2])> {
     let path = rendered::document_file(folder)?;
     let pieces = read_pieces(tree.files.get(path)?)?;
-    let is_wanted = |object: &FileObject| {
-        let key = &object.key;
-        let program = if *key.kind == *HELM_KIND { rendered::HELM } else { rendered::KUSTOMIZE };
-        is_source(&key.group, &key.kind)
-            && rendered::folder(path, program, &key.name) == rendered::source_folder(folder)
-    };
-    pieces.into_iter().flat_map(|piece| piece.objects).find(is_wanted)
-}
-
-/// The paths that a source or its variant reads.
-struct Inputs<'n> {
-    /// The folders of the chart or base.
-    folders: Vec<&'n str>,
-    values_files: Vec<&'n str>,
-}
-
-impl<'n> Inputs<'n> {
-    fn of(root: &'n Node, variant: Option<&str>) -> Inputs<'n> {
-        let spec = root.get("spec");
-        let is_read =
-            |node: &&Node| variant.is_some_and(|name| node.get("name").and_then(Node::as_str) == Some(name));
-        let own = spec.into_iter().flat_map(|spec| list(spec, "variants")).find(is_read);
-        let parts: Vec<&Node> = spec.into_iter().chain(own).collect();
-        let text = |node: &'n Node| node.as_str().map(plain).filter(|path| !path.is_empty());
-        Inputs {
-            folders: parts.iter().filter_map(|part| part.get("path")).filter_map(text).collect(),
-            values_files: parts.iter().flat_map(|part| list(part, "valuesFiles")).filter_map(text).collect(),
-        }
-    }
-
-    fn has(&self, path: &str) -> bool {
-        let is_below = |folder: &&str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        self.values_files.contains(&path) || self.folders.iter().any(is_below)
-    }
-}
-
-/// Returns the items of a list.
-fn list<'n>(node: &'n Node, key: &str) -> &'n [Node] {
-    match node.get(key).map(|node| &node.value) {
-        Some(Value::List(items)) => items,
-        _ => &[],
-    }
-}
-
-/// Returns a path as the tree has it.
-fn plain(path: &str) -> &str {
-    path.strip_prefix("./").unwrap_or(path).trim_end_matches('/')
+    let objects = pieces.into_iter().flat_map(|piece| piece.objects);
+    let mut sources = objects.filter(|object| is_source(&object.key.group, &object.key.kind));
+    sources.find_map(|object| {
+        let scope = Scope::new(path.into(), Severity::Error);
+        let document = read_source(&scope, &object.root, &object.key.kind)?;
+        let own = document.all().find(|source| source.folder() == folder)?.clone();
+        Some((object, [document.source, own]))
+    })
 }
 
 /// Returns the values in a file. `None` for a template, and for a file with several documents.
