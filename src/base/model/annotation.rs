@@ -53,6 +53,11 @@ pub const APPLIED: &str = "berth.dev/applied";
 /// shown.
 pub const SEALED: &str = "berth.dev/sealed";
 
+/// Reports whether Helm's policy keeps an object.
+pub fn stays(policy: &str) -> bool {
+    policy.trim().eq_ignore_ascii_case("keep")
+}
+
 /// All of these annotations of berth.
 pub const ALL: [&str; 23] = [
     WORKLOAD,

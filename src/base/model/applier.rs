@@ -3,7 +3,9 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::annotation::{APPLY, DELETE_OPTIONS, ORPHAN, PRUNE, RECREATE, SUSPEND, SUSPEND_UNTIL, WAVE};
+use super::annotation::{
+    APPLY, DELETE_OPTIONS, HELM_POLICY, ORPHAN, PRUNE, RECREATE, SUSPEND, SUSPEND_UNTIL, WAVE, stays,
+};
 use super::object::ObjectId;
 
 /// The annotation of a cluster with the name of the program that applies its folder.
@@ -77,6 +79,7 @@ impl Asked<'_> {
     fn is_guarded(&self) -> bool {
         self.id.takes_more_along()
             || self.annotation(PRUNE) == Some("disabled")
+            || self.annotation(HELM_POLICY).is_some_and(stays)
             || self.annotation(ORPHAN) == Some("true")
             || self.annotation(DELETE_OPTIONS).is_some()
     }

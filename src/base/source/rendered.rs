@@ -22,17 +22,15 @@ pub struct Rendered {
     /// A path for each source that cannot be rendered. Its last published files stay in the tree, but it may now
     /// contain any object, like an unreadable file.
     pub failed: BTreeSet<Arc<str>>,
+    /// The folders of the sources with variants, now or when they were published last.
+    pub varied: BTreeSet<String>,
+    /// The folders of the sources whose documents cannot be used.
+    pub faulty: BTreeSet<String>,
     /// The faults of sources, of their charts and of their values.
     pub diagnostics: Diagnostics,
 }
 
 impl Rendered {
-    /// Reports whether some source has variants.
-    pub fn has_variants(&self) -> bool {
-        let mut all = self.files.iter().chain(&self.failed);
-        all.any(|path| folder_of(path).is_some_and(|folder| variant_of(folder).is_some()))
-    }
-
     /// Reports whether a file is up to date: it was not rendered, or its source did not fail.
     pub fn is_current(&self, path: &str) -> bool {
         let source = folder_of(path);

@@ -109,7 +109,8 @@ impl Assembled {
         // A document with a misspelt group is no plain object: its last good form is used until the group is
         // corrected.
         self.claims.push(if misspelt.is_some() { Claim::Unknown } else { claim });
-        if let Some(fault) = misspelt.or_else(|| check(document, claim, dialect)) {
+        let of_variants = || if claim == Claim::Foreign { None } else { variants::fault(document) };
+        if let Some(fault) = misspelt.or_else(|| check(document, claim, dialect)).or_else(of_variants) {
             self.diagnostics.push(fault);
             self.faulty.insert(index);
         }

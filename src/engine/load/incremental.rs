@@ -94,7 +94,7 @@ fn changed_files<'t>(
         || last.rendered.failed != tree.rendered.failed
         || last.rendered.diagnostics != tree.rendered.diagnostics
         // The forms of an object are in several files.
-        || [last, tree].iter().any(|tree| tree.rendered.has_variants())
+        || [last, tree].iter().any(|tree| !tree.rendered.varied.is_empty())
     {
         return None;
     }

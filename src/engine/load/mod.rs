@@ -138,6 +138,7 @@ pub fn finish(tree: &SourceTree, mut first: ReadTree, history: History<'_>, cach
         keep(&broken, &good, history)
     };
     drop((broken, found));
+    variants::doubt(&mut kept.documents, &tree.rendered);
     let dropped = tree_objects::settle_rivals(&objects, &first, &own_faults, (tree, history), &mut kept);
     for (document, text) in &objects.staying {
         kept.add(document, text, || objects.countable_text(tree, &document.at.file, &first.faulty));

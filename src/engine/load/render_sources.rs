@@ -405,7 +405,8 @@ pub fn find_sources(tree: &SourceTree, files: &BTreeSet<Arc<str>>, cache: &mut F
 impl FoundSources {
     fn add(&mut self, document: &Document, names: &mut BTreeMap<(Arc<str>, Arc<str>), String>) {
         let key = &document.key;
-        if !is_source(&key.group, &key.kind) {
+        // The folder of such a name would be that of a variant.
+        if !is_source(&key.group, &key.kind) || key.name.contains('@') {
             return;
         }
         let scope = Scope::new(document.at.file.clone(), Severity::Error);

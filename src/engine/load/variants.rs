@@ -18,14 +18,14 @@ type Files = Vec<(Arc<str>, Shared<FileDocuments>)>;
 
 /// Leaves each object of a source once in the files, with the forms that its variants give it.
 pub(super) fn separate(files: &mut Files, rendered: &Rendered) {
-    if !rendered.has_variants() {
+    if rendered.varied.is_empty() {
         return;
     }
     let forms = Forms::of(files, rendered);
     for (path, file) in files.iter_mut() {
         let Some(folder) = rendered::folder_of(path) else { continue };
         let source = rendered::source_folder(folder);
-        if !forms.varied.contains(source) {
+        if !rendered.varied.contains(source) {
             continue;
         }
         let folders = forms.folders(source);
@@ -48,28 +48,34 @@ struct Forms {
     sources: BTreeMap<String, SourceDocument>,
     /// The objects, by the folders that have them.
     objects: BTreeMap<String, BTreeMap<Key, Document>>,
-    /// The folders of the variants that cannot be rendered, and were never published.
+    /// The folders of the sources and variants that cannot be rendered and were never published, or have a file that
+    /// cannot be read.
     lost: BTreeSet<String>,
-    /// The folders of the sources with variants.
-    varied: BTreeSet<String>,
+    /// The alternatives of each source.
+    alternatives: BTreeMap<String, Arc<[Alternative]>>,
 }
 
 impl Forms {
     fn of(files: &Files, rendered: &Rendered) -> Forms {
         let mut objects: BTreeMap<String, BTreeMap<Key, Document>> = BTreeMap::new();
+        let mut lost = BTreeSet::new();
         for (path, file) in files {
             if let Some(folder) = rendered::folder_of(path) {
                 let of_file =
                     file.objects.iter().map(|(document, _)| (document.key.clone(), document.clone()));
                 objects.entry(folder.to_owned()).or_default().extend(of_file);
+                lost.extend(file.broken.then(|| folder.to_owned()));
             }
         }
         let failed = rendered.failed.iter().filter_map(|path| rendered::folder_of(path));
-        let lost: BTreeSet<String> =
-            failed.filter(|folder| !objects.contains_key(*folder)).map(str::to_owned).collect();
-        let variants = objects.keys().chain(&lost).filter_map(|folder| rendered::variant_of(folder));
-        let varied = variants.map(|(source, _)| source.to_owned()).collect();
-        Forms { sources: sources(files), objects, lost, varied }
+        lost.extend(failed.filter(|folder| !objects.contains_key(*folder)).map(str::to_owned));
+        let mut sources = sources(files);
+        sources.retain(|folder, _| !rendered.faulty.contains(folder));
+        let included = |source: &RenderSource| Some(source.variant.as_ref()?.clusters.clone());
+        let alternatives = sources.iter().map(|(folder, source)| {
+            (folder.clone(), source.variants.iter().filter_map(included).collect::<Arc<[Alternative]>>())
+        });
+        Forms { alternatives: alternatives.collect(), sources, objects, lost }
     }
 
     /// Returns the folders of a source and its variants, in their order if it can be read.
@@ -98,8 +104,7 @@ impl Forms {
         let known = self.sources.get(source);
         let is_lost = |known: &&SourceDocument| known.all().any(|one| self.lost.contains(&one.folder()));
         let Some(known) = known.filter(|known| !is_lost(known)) else { return Variants::Unknown };
-        let alternatives: Arc<[Alternative]> =
-            known.variants.iter().filter_map(|one| Some(one.variant.as_ref()?.clusters.clone())).collect();
+        let alternatives = &self.alternatives[source];
         // The source itself is for the clusters that no variant includes.
         let all = known.variants.iter().enumerate().chain([(alternatives.len(), &known.source)]);
         let form_in = |(index, one): (usize, &RenderSource)| {
@@ -110,6 +115,28 @@ impl Forms {
         };
         Variants::Of { source: known.source.key().into(), forms: all.filter_map(form_in).collect() }
     }
+}
+
+/// Marks the last good forms of what sources with variants rendered: they are those of some clusters.
+pub(super) fn doubt(kept: &mut [Document], rendered: &Rendered) {
+    let is_varied = |folder: &str| rendered::variant_of(folder).is_some() || rendered.varied.contains(folder);
+    for document in kept {
+        if rendered::folder_of(&document.at.file).is_some_and(is_varied) {
+            let variants = Variants::Unknown;
+            *document = ParsedDocument { variants, ..ParsedDocument::clone(document) }.into();
+        }
+    }
+}
+
+/// Refuses documents that differ between the variants of a source and are no plain objects: each has one meaning for the
+/// whole fleet.
+pub(super) fn fault(document: &Document) -> Option<Diagnostic> {
+    let Variants::Of { source, forms } = &document.variants else { return None };
+    let own = document.root.to_json();
+    let differs = |form: &Variant| form.document.as_ref().is_none_or(|form| form.root.to_json() != own);
+    let message = format!("{} differs between the variants of {source}", document.key);
+    let hint = "only plain objects, which a placement selects, may differ";
+    forms.iter().any(differs).then(|| Diagnostic::error(document.at.clone(), message).hint(hint))
 }
 
 /// Warns of variants that name clusters which are not in the fleet, or that include none of its clusters.

@@ -376,7 +376,14 @@ pub fn mentions(fleet: &Fleet, cluster: &str) -> Vec<Mention> {
     }
     for workload in fleet.workloads.values() {
         for one in &workload.overrides {
-            if one.clusters == Applies::To(cluster.to_owned()) {
+            let is_named = match &one.clusters {
+                Applies::To(name) => name == cluster,
+                Applies::AnyOf(_) => false,
+                Applies::First(index, all) => {
+                    all.get(*index).is_some_and(|one| one.clusters.contains(cluster))
+                }
+            };
+            if is_named {
                 add(&one.by, &one.origin, "override");
             }
         }

@@ -41,7 +41,7 @@ const FEW_READS: usize = 2_000;
 pub(super) struct LooseObjects {
     reads: Cell<usize>,
     /// By the first byte of their ids.
-    listed: RefCell<BTreeMap<u8, BTreeSet<Oid>>>,
+    listed: RefCell<BTreeMap<u8, Option<BTreeSet<Oid>>>>,
 }
 
 impl std::fmt::Debug for Repo {
@@ -225,7 +225,8 @@ impl Repo {
         }
         let first = id.as_bytes()[0];
         let mut listed = self.loose.listed.borrow_mut();
-        listed.entry(first).or_insert_with(|| loose_objects(self.inner.commondir(), first)).contains(&id)
+        let listed = listed.entry(first).or_insert_with(|| loose_objects(self.inner.commondir(), first));
+        listed.as_ref().is_none_or(|listed| listed.contains(&id))
     }
 
     /// Reads the bytes of an object of this type, as Git stores it.
@@ -395,13 +396,17 @@ fn kind_of(entry: &git2::TreeEntry<'_>) -> EntryKind {
     EntryKind::of(u32::try_from(entry.filemode_raw()).unwrap_or_default(), bytes_of(entry.id()))
 }
 
-/// Returns the objects with files of their own whose ids begin with this byte.
-fn loose_objects(shared: &Path, first: u8) -> BTreeSet<Oid> {
+/// Returns the objects with files of their own whose ids begin with this byte. `None` if they cannot be listed.
+fn loose_objects(shared: &Path, first: u8) -> Option<BTreeSet<Oid>> {
     let folder = format!("{first:02x}");
-    let Ok(entries) = std::fs::read_dir(shared.join("objects").join(&folder)) else { return BTreeSet::new() };
+    let entries = match std::fs::read_dir(shared.join("objects").join(&folder)) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(BTreeSet::new()),
+        Err(_) => return None,
+    };
     let id =
         |entry: std::fs::DirEntry| Oid::from_str(&format!("{folder}{}", entry.file_name().to_str()?)).ok();
-    entries.flatten().filter_map(id).collect()
+    Some(entries.flatten().filter_map(id).collect())
 }
 
 /// Refuses an object whose own file is damaged. Packed and missing objects are not checked.

@@ -16,7 +16,7 @@ use serde_json::Value as Json;
 use super::desired::{Annotations, Desired, DesiredSet};
 use super::strategy::{Strategy, WriteLimit};
 use berth_base::model::ObjectId;
-use berth_base::model::annotation::{DELETE_OPTIONS, HELM_POLICY, ORPHAN, PRUNE, TAKE_OVER, WORKLOAD};
+use berth_base::model::annotation::{DELETE_OPTIONS, HELM_POLICY, ORPHAN, PRUNE, TAKE_OVER, WORKLOAD, stays};
 use berth_base::model::status::{Problem, ProblemKind};
 
 /// A placeholder name for every object of a kind. No object can have it.
@@ -296,9 +296,7 @@ fn remove(plan: &mut SyncPlan, id: &ObjectId, live: &Live, is_approved: bool) {
         Form::There { .. } if annotation(PRUNE) == Some("disabled") => {
             plan.held.push(held(HoldReason::Disabled));
         }
-        Form::There { .. }
-            if annotation(HELM_POLICY).is_some_and(|policy| policy.trim().eq_ignore_ascii_case("keep")) =>
-        {
+        Form::There { .. } if annotation(HELM_POLICY).is_some_and(stays) => {
             plan.held.push(held(HoldReason::Kept));
         }
         Form::There { .. } if !orphan && live.stays.is_some() => {

@@ -231,7 +231,7 @@ fn hooks_around_an_installation_become_objects_in_waves() {
         let has = |line: &str| text.contains(line);
         assert!(
             has(&format!("berth.dev/wave: \"{wave}\""))
-                && has("berth.dev/recreate: \"true\"")
+                && has("berth.dev/recreate: allowed")
                 && has("namespace: shop"),
             "{text}"
         );

@@ -77,10 +77,23 @@ fn text(merged: &MergedValues, cluster: Option<&str>, ui: &Ui) -> String {
         let from = value.from.as_ref();
         let from =
             from.map_or_else(|| "another chart's value".to_owned(), |at| format!("{}:{}", at.file, at.line));
-        vec![path(&value.keys), value.value.to_string(), from]
+        vec![path(&value.keys), shown(value).to_string(), from]
     };
     text.push_str(&table(&["VALUE", "IS", "FROM"], &values.iter().map(row).collect::<Vec<_>>(), ui));
     text.trim_end().to_owned()
+}
+
+/// Words in the names of values that people keep secret.
+const SECRET: [&str; 6] = ["password", "passphrase", "secret", "token", "credential", "privatekey"];
+
+/// Returns a value, or words in its place if its name says that it is secret.
+fn shown(value: &MergedValue) -> Json {
+    let is_secret = value.keys.iter().any(|key| {
+        let key: String = key.to_lowercase().chars().filter(char::is_ascii_alphanumeric).collect();
+        SECRET.iter().any(|word| key.contains(word))
+    });
+    let is_empty = |value: &Json| value.is_null() || value.is_boolean() || value.as_str() == Some("");
+    if is_secret && !is_empty(&value.value) { "(hidden)".into() } else { value.value.clone() }
 }
 
 /// Writes the path of a value as people write it for Helm.
@@ -106,7 +119,7 @@ struct ChartValues<'a> {
 #[derive(Serialize)]
 struct ValueForm<'a> {
     path: String,
-    value: &'a Json,
+    value: Json,
     file: Option<&'a str>,
     line: Option<u32>,
 }
@@ -116,7 +129,7 @@ impl<'a> ChartValues<'a> {
         let MergedValues { source, options, values } = merged;
         let value = |one: &'a MergedValue| ValueForm {
             path: path(&one.keys),
-            value: &one.value,
+            value: shown(one),
             file: one.from.as_ref().map(|at| &*at.file),
             line: one.from.as_ref().map(|at| at.line),
         };

@@ -47,7 +47,7 @@ fn in_wave(hook: &Hook, wave: i64) -> String {
     let Some(annotations) = annotations.as_object_mut() else { return hook.text.clone() };
     annotations.entry(WAVE).or_insert_with(|| wave.to_string().into());
     if RUN_ONCE.contains(&&*hook.kind) {
-        annotations.entry(RECREATE).or_insert_with(|| "true".into());
+        annotations.entry(RECREATE).or_insert_with(|| "allowed".into());
     }
     yaml::emit(&object)
 }

@@ -205,6 +205,10 @@ impl From<GitError> for Refusal {
 
 impl RenderPass<'_> {
     fn render_all(&mut self, found: &FoundSources) -> Result<(), InputError> {
+        let varied = found.sources.iter().filter(|source| source.variant.is_some());
+        let varied = varied.map(|source| rendered::source_folder(&source.folder()).to_owned());
+        self.rendered.varied.extend(varied);
+        self.rendered.faulty.extend(found.faulty.iter().cloned());
         let mut answers = Vec::new();
         for source in &found.sources {
             match self.attempt(source, &source.folder()) {
@@ -231,6 +235,9 @@ impl RenderPass<'_> {
                 self.keep_last(folder)?;
             }
         }
+        let published = self.made.keys().filter_map(|path| rendered::folder_of(path));
+        let varied = published.filter_map(rendered::variant_of).map(|(source, _)| source.to_owned());
+        self.rendered.varied.extend(varied);
         // All definitions are known before the first namespace is added.
         let rendered = answers.iter().flat_map(|(_, answer)| texts_of(answer)).map(str::as_bytes);
         let texts = rendered.chain(self.made.values().map(Vec::as_slice));
@@ -533,7 +540,8 @@ const KUSTOMIZED: &str = "objects.yaml";
 fn texts_of(answer: &Answer) -> Vec<&str> {
     match answer {
         Answer::Helm(answer) => {
-            answer.crds.iter().chain(&answer.documents).map(|document| &*document.text).collect()
+            let documents = answer.crds.iter().chain(&answer.documents).map(|document| &*document.text);
+            documents.chain(answer.hooks.iter().map(|hook| &*hook.text)).collect()
         }
         Answer::Kustomize(answer) => answer.documents.iter().map(String::as_str).collect(),
     }
