@@ -39,17 +39,41 @@ fn the_first_fleet_of_the_readme_works_as_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let member = folder.path().join("oslo");
     assert!(commands.contains("dir:../oslo"), "{commands}");
-    let programs = Path::new(berth().get_program()).parent().expect("its folder").display().to_string();
-    let path = format!("{programs}:{}", std::env::var("PATH").expect("a path"));
-    let mut bash = hermetic("bash");
-    let ran =
-        Ran::of(bash.current_dir(folder.path()).env("PATH", path).args(["-e", "-c", &commands])).expect(0);
+    let ran = paste(folder.path(), &commands);
     assert!(member.join("hello/ConfigMap_greeting.yaml").is_file(), "{}", ran.out);
     for words in
         ["FederatedConfigMap", "published ", "in sync", "start", "1 object changed", "a warmer greeting"]
     {
         assert!(ran.out.contains(words), "no `{words}` in\n{}", ran.out);
     }
+}
+
+/// Pastes commands into a shell in a folder, with berth on its path.
+#[track_caller]
+fn paste(folder: &Path, commands: &str) -> Ran {
+    let programs = Path::new(berth().get_program()).parent().expect("its folder").display().to_string();
+    let path = format!("{programs}:{}", std::env::var("PATH").expect("a path"));
+    let mut bash = hermetic("bash");
+    Ran::of(bash.current_dir(folder).env("PATH", path).args(["-e", "-c", commands])).expect(0)
+}
+
+#[test]
+fn the_first_workload_of_the_book_is_placed_as_the_page_shows() {
+    let page = read("docs/fleet-repository.md");
+    let (_, section) = page.split_once("\n## A first workload\n").expect("the section");
+    let blocks = |kind: &str| -> Vec<String> {
+        let start = format!("```{kind}\n");
+        let all = section.split(&start).skip(1).filter_map(|rest| rest.split("```").next());
+        all.map(str::to_owned).collect()
+    };
+    let (commands, files, outputs) = (blocks("sh"), blocks("yaml"), blocks("text"));
+    let folder = tempfile::tempdir().expect("a folder");
+    paste(folder.path(), &commands[0]);
+    let fleet = folder.path().join("fleet");
+    std::fs::write(fleet.join("apps/shop.yaml"), &files[0]).expect("a file");
+    assert_eq!(paste(&fleet, "berth decide").out, outputs[0]);
+    paste(&fleet, &commands[1]);
+    assert!(folder.path().join("oslo/shop/Deployment.apps_web.yaml").is_file());
 }
 
 #[test]
