@@ -3,10 +3,10 @@
 //! A [`Repo`] is cheap to open and stays on its thread; its results may go to other threads.
 //!
 //! Before a loose object is read, its file is read to its end: libgit2 loops forever on a file that a full
-//! disk or a crash cut short. Files that come while the repository is open are whole, since Git renames them into place.
+//! disk or a crash cut short.
 
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use flate2::{Decompress, FlushDecompress, Status};
@@ -29,19 +29,6 @@ pub struct Repo {
     pub(super) is_rehearsal: bool,
     pub(super) progress: Progress,
     pub(super) recent: Recent,
-    pub(super) loose: LooseObjects,
-}
-
-/// The number of reads after which the folders of loose objects are listed, each once. Until then, each read looks for the
-/// file of its object.
-const FEW_READS: usize = 2_000;
-
-/// The objects with files of their own.
-#[derive(Debug, Default)]
-pub(super) struct LooseObjects {
-    reads: Cell<usize>,
-    /// By the first byte of their ids.
-    listed: RefCell<BTreeMap<u8, Option<BTreeSet<Oid>>>>,
 }
 
 impl std::fmt::Debug for Repo {
@@ -134,7 +121,6 @@ impl Repo {
             is_rehearsal: false,
             progress: Progress::default(),
             recent: Recent::default(),
-            loose: LooseObjects::default(),
         })
     }
 
@@ -207,26 +193,7 @@ impl Repo {
 
     /// Prepares reading an object: flushes it if it is pending, otherwise checks that its file is undamaged.
     pub(super) fn flush_for(&self, id: Oid) -> Result<(), GitError> {
-        if self.pending.has(id) {
-            self.flush()
-        } else if self.is_loose(id) {
-            refuse_damaged(self.inner.commondir(), id)
-        } else {
-            Ok(())
-        }
-    }
-
-    /// Reports whether an object may have a file of its own.
-    fn is_loose(&self, id: Oid) -> bool {
-        let reads = self.loose.reads.get() + 1;
-        self.loose.reads.set(reads);
-        if reads <= FEW_READS {
-            return true;
-        }
-        let first = id.as_bytes()[0];
-        let mut listed = self.loose.listed.borrow_mut();
-        let listed = listed.entry(first).or_insert_with(|| loose_objects(self.inner.commondir(), first));
-        listed.as_ref().is_none_or(|listed| listed.contains(&id))
+        if self.pending.has(id) { self.flush() } else { refuse_damaged(self.inner.commondir(), id) }
     }
 
     /// Reads the bytes of an object of this type, as Git stores it.
@@ -394,19 +361,6 @@ fn cannot_open(path: String, error: &git2::Error) -> GitError {
 
 fn kind_of(entry: &git2::TreeEntry<'_>) -> EntryKind {
     EntryKind::of(u32::try_from(entry.filemode_raw()).unwrap_or_default(), bytes_of(entry.id()))
-}
-
-/// Returns the objects with files of their own whose ids begin with this byte. `None` if they cannot be listed.
-fn loose_objects(shared: &Path, first: u8) -> Option<BTreeSet<Oid>> {
-    let folder = format!("{first:02x}");
-    let entries = match std::fs::read_dir(shared.join("objects").join(&folder)) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Some(BTreeSet::new()),
-        Err(_) => return None,
-    };
-    let id =
-        |entry: std::fs::DirEntry| Oid::from_str(&format!("{folder}{}", entry.file_name().to_str()?)).ok();
-    Some(entries.flatten().filter_map(id).collect())
 }
 
 /// Refuses an object whose own file is damaged. Packed and missing objects are not checked.
