@@ -313,7 +313,7 @@ fn broken_starts_and_passes_need_no_person() {
         wedged.len()
     );
     assert!(wedged.is_empty(), "{}", wedged.join("\n"));
-    assert!(killed * 6 >= wanted, "only {killed} of {wanted} were killed");
+    assert!(killed * 4 >= wanted, "only {killed} of {wanted} were killed");
 }
 
 /// Each case is what a start that was cut short can leave: files with their text; folders end in `/`.
