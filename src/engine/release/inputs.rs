@@ -229,16 +229,11 @@ impl OverrideForm {
 impl AlternativeForm {
     fn of(one: &Alternative) -> AlternativeForm {
         let Alternative { clusters, labels } = one;
-        let labels =
-            labels.as_ref().map(|labels| labels.requirements.iter().map(RequirementForm::of).collect());
-        AlternativeForm { clusters: clusters.clone(), labels }
+        AlternativeForm { clusters: clusters.clone(), labels: labels.as_ref().map(RequirementForm::all) }
     }
 
     fn read(self) -> Alternative {
-        let selector = |forms: Vec<RequirementForm>| Selector {
-            requirements: forms.into_iter().map(RequirementForm::read).collect(),
-        };
-        Alternative { clusters: self.clusters, labels: self.labels.map(selector) }
+        Alternative { clusters: self.clusters, labels: self.labels.map(RequirementForm::selector) }
     }
 }
 
@@ -247,23 +242,28 @@ impl TermForm {
     /// term matches nothing.
     fn of(term: &Term) -> TermForm {
         let Term { labels, claims, properties, expressions } = term;
-        let form = |selector: &Selector| selector.requirements.iter().map(RequirementForm::of).collect();
         if properties.is_empty() && expressions.is_empty() {
-            return TermForm { labels: form(labels), claims: form(claims) };
+            return TermForm { labels: RequirementForm::all(labels), claims: RequirementForm::all(claims) };
         }
         let nothing = RequirementForm { key: String::new(), operator: Operator::In, values: Vec::new() };
         TermForm { labels: vec![nothing], claims: Vec::new() }
     }
 
     fn read(self) -> Term {
-        let selector = |forms: Vec<RequirementForm>| Selector {
-            requirements: forms.into_iter().map(RequirementForm::read).collect(),
-        };
+        let selector = RequirementForm::selector;
         Term { labels: selector(self.labels), claims: selector(self.claims), ..Term::default() }
     }
 }
 
 impl RequirementForm {
+    fn all(selector: &Selector) -> Vec<RequirementForm> {
+        selector.requirements.iter().map(RequirementForm::of).collect()
+    }
+
+    fn selector(forms: Vec<RequirementForm>) -> Selector {
+        Selector { requirements: forms.into_iter().map(RequirementForm::read).collect() }
+    }
+
     fn of(requirement: &Requirement) -> RequirementForm {
         let (key, operator, values) = match requirement {
             Requirement::Is(key, value) => (key, Operator::Is, vec![value.clone()]),

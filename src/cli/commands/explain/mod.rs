@@ -172,16 +172,18 @@ fn unreadable(trace: &Trace, doubt: &Doubt, diagnostics: &Diagnostics) -> Option
 }
 
 fn narrow(trace: &mut Trace, wanted: &str) -> Result<(), CommandError> {
-    let near = did_you_mean(wanted, trace.clusters.iter().map(|cluster| cluster.cluster.as_str()));
+    let unknown = no_cluster(wanted, trace.clusters.iter().map(|cluster| cluster.cluster.as_str()));
     trace.clusters.retain(|cluster| cluster.cluster == wanted);
-    if trace.clusters.is_empty() {
-        let error = CommandError::usage(format!("no cluster `{wanted}` in this fleet"));
-        return Err(match near {
-            Some(near) => error.hint(near),
-            None => error,
-        });
+    if trace.clusters.is_empty() { Err(unknown) } else { Ok(()) }
+}
+
+/// Makes the error for a cluster that is not among the known ones.
+fn no_cluster<'a>(wanted: &str, known: impl Iterator<Item = &'a str>) -> CommandError {
+    let error = CommandError::usage(format!("no cluster `{wanted}` in this fleet"));
+    match did_you_mean(wanted, known) {
+        Some(near) => error.hint(near),
+        None => error,
     }
-    Ok(())
 }
 
 fn explained_text(one: &Explained, every_step: bool, ui: &Ui) -> String {

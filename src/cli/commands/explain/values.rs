@@ -5,23 +5,19 @@ use std::fmt::Write as _;
 use serde::Serialize;
 use serde_json::Value as Json;
 
-use super::ExplainArgs;
+use super::{ExplainArgs, no_cluster};
 use crate::output::results::{Format, ResultKind};
 use crate::output::table::table;
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome};
-use berth_base::diag::{Diagnostics, did_you_mean};
+use berth_base::diag::Diagnostics;
 use berth_hub::inputs::{MergedValue, MergedValues, PassInputs, ValuesError};
 
 pub(super) fn cmd_values(args: &ExplainArgs, mut inputs: PassInputs, ui: &Ui) -> Outcome {
     let cluster = args.cluster.as_deref();
     let fleet = inputs.fleet();
     if let Some(name) = cluster.filter(|name| !fleet.clusters.contains_key(*name)) {
-        let error = CommandError::usage(format!("no cluster `{name}` in this fleet"));
-        return Err(match did_you_mean(name, fleet.clusters.keys().map(String::as_str)) {
-            Some(near) => error.hint(near),
-            None => error,
-        });
+        return Err(no_cluster(name, fleet.clusters.keys().map(String::as_str)));
     }
     let found = ui.watching("rendering the chart", || inputs.merged_values(&args.placement, cluster));
     let merged = match found {
