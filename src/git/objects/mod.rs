@@ -12,7 +12,7 @@
 //!   its settings.
 //! - [`commits`]: revisions, ancestry, three-way merges and signatures. [`remotes`]: the tracking refs of a clone.
 //! - `tree_changes`: the paths that differ between two trees. `tree_size`: the size of a tree, where one folder may
-//!   appear under many names.
+//!   appear under many names. `loose`: a guard against objects that were cut short.
 //! - [`scratch`]: a temporary repository with the same objects, which leaves no trace.
 
 mod collection;
@@ -21,6 +21,7 @@ pub mod contents;
 mod error;
 mod id;
 mod locks;
+mod loose;
 mod pack;
 mod packed_file;
 mod packed_refs;

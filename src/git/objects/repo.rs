@@ -1,19 +1,16 @@
 //! An open repository, with revisions, commits and trees as plain data.
 //!
 //! A [`Repo`] is cheap to open and stays on its thread; its results may go to other threads.
-//!
-//! Before a loose object is read, its file is read to its end: libgit2 loops forever on a file that a full
-//! disk or a crash cut short.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use flate2::{Decompress, FlushDecompress, Status};
 use git2::{ErrorCode, ObjectType, Oid};
 
 use super::GitError;
 use super::id::{CommitId, TreeId, bytes_of, oid};
+use super::loose::LooseFolders;
 use super::pending::Pending;
 use super::recent::Recent;
 use berth_base::model::ContentId;
@@ -23,6 +20,7 @@ use berth_base::progress::Progress;
 pub struct Repo {
     pub(super) inner: git2::Repository,
     pub(super) pending: Pending,
+    pub(super) loose: LooseFolders,
     /// The stale lock files removed so far.
     pub(super) cleared: RefCell<Vec<String>>,
     /// New objects stay in memory, and refs cannot move.
@@ -117,6 +115,7 @@ impl Repo {
         Ok(Repo {
             inner,
             pending: Pending::default(),
+            loose: LooseFolders::default(),
             cleared: RefCell::default(),
             is_rehearsal: false,
             progress: Progress::default(),
@@ -182,6 +181,7 @@ impl Repo {
 
     /// Writes all pending objects to the repository.
     pub fn flush(&self) -> Result<(), GitError> {
+        self.loose.forget();
         self.pending.flush(&self.inner)
     }
 
@@ -193,7 +193,11 @@ impl Repo {
 
     /// Prepares reading an object: flushes it if it is pending, otherwise checks that its file is undamaged.
     pub(super) fn flush_for(&self, id: Oid) -> Result<(), GitError> {
-        if self.pending.has(id) { self.flush() } else { refuse_damaged(self.inner.commondir(), id) }
+        if self.pending.has(id) {
+            self.flush()
+        } else {
+            self.loose.refuse_damaged(self.inner.commondir(), id)
+        }
     }
 
     /// Reads the bytes of an object of this type, as Git stores it.
@@ -361,52 +365,4 @@ fn cannot_open(path: String, error: &git2::Error) -> GitError {
 
 fn kind_of(entry: &git2::TreeEntry<'_>) -> EntryKind {
     EntryKind::of(u32::try_from(entry.filemode_raw()).unwrap_or_default(), bytes_of(entry.id()))
-}
-
-/// Refuses an object whose own file is damaged. Packed and missing objects are not checked.
-fn refuse_damaged(shared: &Path, id: Oid) -> Result<(), GitError> {
-    let name = id.to_string();
-    let Some((folder, file)) = name.split_at_checked(2) else { return Ok(()) };
-    let path = shared.join("objects").join(folder).join(file);
-    match std::fs::read(&path) {
-        Ok(bytes) if !is_whole(&bytes) => Err(GitError::Failed {
-            doing: format!("reading object {name}"),
-            message: format!("`{}` is damaged", path.display()),
-        }),
-        _ => Ok(()),
-    }
-}
-
-fn is_whole(bytes: &[u8]) -> bool {
-    let mut inflate = Decompress::new(true);
-    let mut out = vec![0; 64 << 10];
-    loop {
-        let (read, written) = (inflate.total_in(), inflate.total_out());
-        let rest = usize::try_from(read).ok().and_then(|read| bytes.get(read..)).unwrap_or_default();
-        match inflate.decompress(rest, &mut out, FlushDecompress::None) {
-            Ok(Status::StreamEnd) => return true,
-            Ok(_) if (inflate.total_in(), inflate.total_out()) != (read, written) => {}
-            Ok(_) | Err(_) => return false,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Write as _;
-
-    use super::*;
-
-    #[test]
-    fn only_what_reaches_its_end_is_whole() {
-        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::default());
-        let content: Vec<u8> = (0..300_000_u32).flat_map(u32::to_le_bytes).collect();
-        encoder.write_all(&content).expect("it is written");
-        let bytes = encoder.finish().expect("it is written");
-        assert!(is_whole(&bytes));
-        for much in [0, 1, 2, 10, bytes.len() / 2, bytes.len() - 1] {
-            assert!(!is_whole(&bytes[..much]), "{much}");
-        }
-        assert!(!is_whole(b"nonsense"));
-    }
 }

@@ -8,6 +8,7 @@ use super::error::PassError;
 use super::idle_pass::{OwnRefs, RefSnapshot};
 use super::settings::Settings;
 use super::standing::FleetStanding;
+use crate::history;
 use crate::inputs::{PassInputs, Reports};
 use crate::next_commit::{self, NextCommit, StepInputs};
 use crate::publish::cluster_refs::WantedRefs;
@@ -239,7 +240,11 @@ impl Attempt<'_> {
         let outcome = PassOutcome::of(&drafted);
         publications.add(outcome, plan, rollout_steps);
         let rendered = match drafted {
-            Published::Committed(committed) => Some(committed.into_current(state)),
+            Published::Committed(committed) => {
+                let rendered = committed.into_current(state);
+                history::append(self.repo, start.current.as_ref(), &rendered);
+                Some(rendered)
+            }
             Published::Unchanged => start.current.take().map(|current| current.sharing(state)),
         };
         Ok(PointedStep { outcome, rendered, rules, inputs, built, held, diagnostics })

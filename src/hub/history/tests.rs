@@ -45,7 +45,9 @@ fn published(repo: &Repo, clusters: usize, count: usize) -> Vec<(CommitId, Strin
             panic!("nothing changed")
         };
         commits.push((committed.commit, name, cluster));
-        current = Some(committed.into_current(state.clone()));
+        let next = committed.into_current(state.clone());
+        append(repo, current.as_ref(), &next);
+        current = Some(next);
     }
     repo.flush().unwrap();
     commits
@@ -87,6 +89,12 @@ fn the_index_of_a_branch_grows_and_survives_damage_and_other_branches() {
     let commits: Vec<CommitId> = published(&repo, 6, 80).into_iter().map(|(commit, ..)| commit).collect();
     let file = own_files::path(&repo, "cache/history");
     let index = |newest: CommitId| HistoryIndex::up_to(&repo, newest).unwrap().into_entries();
+    // The passes appended their publications, as a question writes them.
+    let appended = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    index(commits[79]);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), appended);
+    std::fs::remove_file(&file).unwrap();
     let half = index(commits[39]);
     assert_eq!(half.iter().map(|entry| entry.commit).collect::<Vec<_>>(), commits[..40]);
     let text = || std::fs::read_to_string(&file).unwrap();
