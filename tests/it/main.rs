@@ -153,6 +153,7 @@ mod rollouts;
 mod rollouts_real;
 mod roots;
 mod scores;
+mod secret_recipes;
 #[cfg(unix)]
 mod several_fleets;
 #[cfg(unix)]
