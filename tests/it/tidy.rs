@@ -83,7 +83,7 @@ const MAY_USE: &[(&str, Modules)] = &[
             ("verify", &["inputs", "next_commit", "publish"]),
             ("history", &["inputs", "publish"]),
             ("attestation", &["publish", "verify"]),
-            ("daemon", &["inputs", "next_commit", "publish", "verify"]),
+            ("daemon", &["history", "inputs", "next_commit", "publish", "verify"]),
         ],
     ),
     ("forge", &[("token", &[]), ("ci_run", &["token"]), ("client", &["ci_run", "token"])]),
