@@ -161,6 +161,7 @@ mod signers;
 mod signing;
 mod silence;
 #[cfg(unix)]
+mod simulate;
 mod site;
 #[cfg(unix)]
 mod site_for_everybody;

@@ -41,6 +41,7 @@ fn every_result_has_a_kind_with_a_schema_on_the_page() {
         &["rollout", "list"],
         &["label", "a", "tier=web"],
         &["unjoin", "a"],
+        &["simulate", "--lose", "a"],
         &["orphan", "status", "cm", "web"],
         &["disable", "configmaps"],
     ] {

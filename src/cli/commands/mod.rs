@@ -29,6 +29,7 @@ mod reference;
 mod review;
 mod rollout;
 mod run;
+mod simulate;
 mod site;
 mod start;
 mod status;
@@ -81,6 +82,7 @@ enum Command {
     Render(evaluate::RenderArgs),
     Plan(plan::PlanArgs),
     Review(Box<review::ReviewArgs>),
+    Simulate(simulate::SimulateArgs),
     Diff(diff::DiffArgs),
     Why(history::WhyArgs),
     Log(history::LogArgs),
@@ -194,6 +196,7 @@ fn dispatch(cli: &Cli, ui: &Ui) -> Outcome {
         Command::Render(args) => evaluate::cmd_render(args, ui),
         Command::Plan(args) => plan::cmd_plan(args, ui, cli.verbose),
         Command::Review(args) => review::cmd_review(args, ui, cli.verbose),
+        Command::Simulate(args) => simulate::cmd_simulate(args, ui),
         Command::Diff(args) => diff::cmd_diff(args, ui, cli.verbose),
         Command::Why(args) => history::cmd_why(args, ui),
         Command::Log(args) => history::cmd_log(args, ui),

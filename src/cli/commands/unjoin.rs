@@ -14,7 +14,6 @@ use crate::output::changes::{PlanForm, plan_text};
 use crate::output::results::{Format, MentionForm, ResultKind, mentions_text};
 use crate::output::ui::{Tone, Ui};
 use crate::process::exit::{CommandError, Exit, Outcome};
-use berth_base::diag::{Pos, did_you_mean};
 use berth_base::edit::Found;
 use berth_engine::load::Loaded;
 use berth_engine::plan::Plan;
@@ -74,7 +73,7 @@ struct Leave<'t> {
 
 impl<'t> Leave<'t> {
     fn of(name: &'t str, tree: &'t WorkingTree) -> Result<Leave<'t>, CommandError> {
-        let documents = documents_of(name, tree)?;
+        let documents = tree.documents_of(name)?;
         let edits = tree.without(&documents)?;
         let (after, new_errors) = tree.check(&edits);
         if let Some(error) = would_be_faulty(&new_errors) {
@@ -140,23 +139,4 @@ struct DocumentForm {
     kind: String,
     file: String,
     line: u32,
-}
-
-/// The documents that describe a cluster of the fleet, each with its file.
-fn documents_of<'t>(
-    name: &str,
-    tree: &'t WorkingTree,
-) -> Result<Vec<(&'t Arc<str>, &'t Found)>, CommandError> {
-    let clusters = &tree.loaded.fleet.clusters;
-    let Some(cluster) = clusters.get(name) else {
-        let error = CommandError::usage(format!("no cluster `{name}` in this fleet"));
-        let near = did_you_mean(name, clusters.keys().map(String::as_str));
-        return Err(error.hint(near.unwrap_or_else(|| "`berth status` lists the clusters".to_owned())));
-    };
-    let describes = |(file, found): &(&Arc<str>, &Found)| {
-        let is_here =
-            |at: &Pos| at.file == **file && (at.line, at.column) == (found.at.line, found.at.column);
-        cluster.origins.iter().any(is_here)
-    };
-    Ok(tree.objects().filter(describes).collect())
 }

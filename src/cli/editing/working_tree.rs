@@ -14,7 +14,7 @@ use crate::output::ui::Ui;
 use crate::planning::faults::Faults;
 use crate::process::exit::CommandError;
 use crate::process::files;
-use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity};
+use berth_base::diag::{Diagnostic, Diagnostics, Pos, Severity, did_you_mean};
 use berth_base::edit::{EditError, Found, Objects, Step, objects};
 use berth_base::model::Timestamp;
 use berth_base::source::{self, RulesFrom, SourceFile, SourceTree};
@@ -71,16 +71,37 @@ impl WorkingTree {
         let mut tree = source::read_dir(root, &Limits::default()).map_err(InputError::from)?;
         // Existing files may be edited despite access rules; the edit itself is checked.
         tree.rules_from = RulesFrom::Nowhere;
+        Ok(WorkingTree::of_commit(root, tree))
+    }
+
+    /// The files of a commit of this repository, as if they were checked out.
+    pub fn of_commit(root: &Path, tree: SourceTree) -> WorkingTree {
         let loaded = load::load(&tree, History::None);
         let read = |file: &SourceFile| (file.path.clone(), objects(&file.bytes));
         let files =
             tree.files.values().filter(|file| !loaded.config.excludes(&file.path)).map(read).collect();
-        Ok(WorkingTree { root: root.to_owned(), tree, loaded, files })
+        WorkingTree { root: root.to_owned(), tree, loaded, files }
     }
 
     /// Every object, with its file.
     pub fn objects(&self) -> impl Iterator<Item = (&Arc<str>, &Found)> {
         self.files.iter().flat_map(|(path, objects)| objects.found.iter().map(move |found| (path, found)))
+    }
+
+    /// The documents that describe a cluster of the fleet, each with its file.
+    pub fn documents_of(&self, name: &str) -> Result<Vec<(&Arc<str>, &Found)>, CommandError> {
+        let clusters = &self.loaded.fleet.clusters;
+        let Some(cluster) = clusters.get(name) else {
+            let error = CommandError::usage(format!("no cluster `{name}` in this fleet"));
+            let near = did_you_mean(name, clusters.keys().map(String::as_str));
+            return Err(error.hint(near.unwrap_or_else(|| "`berth status` lists the clusters".to_owned())));
+        };
+        let describes = |(file, found): &(&Arc<str>, &Found)| {
+            let is_here =
+                |at: &Pos| at.file == **file && (at.line, at.column) == (found.at.line, found.at.column);
+            cluster.origins.iter().any(is_here)
+        };
+        Ok(self.objects().filter(describes).collect())
     }
 
     /// Returns the types that the tree's type configs and CustomResourceDefinitions add to the known ones.

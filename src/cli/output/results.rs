@@ -35,6 +35,7 @@ pub(crate) enum ResultKind {
     RolloutForecast,
     RolloutList,
     RolloutOrder,
+    Simulation,
     StageList,
     StateDifference,
     SyncPlan,

@@ -200,7 +200,7 @@ impl PlanRequest {
     }
 
     /// Judges whether `run` would build on the current state. Returns its refusal, or a note.
-    fn judge(
+    pub fn judge(
         &self,
         args: &StepArgs,
         repo: &Repo,

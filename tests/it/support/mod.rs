@@ -289,7 +289,7 @@ impl Repo {
 }
 
 /// Every command, in the order of the help.
-pub const COMMANDS: [&str; 43] = [
+pub const COMMANDS: [&str; 44] = [
     "demo",
     "init",
     "validate",
@@ -300,6 +300,7 @@ pub const COMMANDS: [&str; 43] = [
     "render",
     "plan",
     "review",
+    "simulate",
     "diff",
     "why",
     "log",
