@@ -9,30 +9,30 @@ use git2::Oid;
 
 use super::GitError;
 
-/// The age from which the list of folders is read again.
+/// The age from which the folders are looked at again.
 const LONGEST: Duration = Duration::from_millis(100);
 
 /// The folders of loose objects. Most repositories have few of them, so that most reads need no look for a file.
 #[derive(Debug, Default)]
-pub(super) struct LooseFolders(RefCell<Option<Listing>>);
+pub(super) struct LooseFolders(RefCell<Option<Known>>);
 
 #[derive(Debug)]
-struct Listing {
-    read: Instant,
-    /// For each first byte of an id: true if objects may be loose.
-    has: [bool; 256],
+struct Known {
+    since: Instant,
+    /// For each first byte of an id: true if its folder exists. `None` before the first look.
+    exists: [Option<bool>; 256],
 }
 
 impl LooseFolders {
     /// Refuses an object whose own file is damaged. Packed and missing objects are not checked.
     pub fn refuse_damaged(&self, shared: &Path, id: Oid) -> Result<(), GitError> {
-        let objects = shared.join("objects");
-        let first = id.as_bytes().first().copied().unwrap_or_default();
-        if !self.may_have(&objects, first) {
+        let name = id.to_string();
+        let Some((folder, file)) = name.split_at_checked(2) else { return Ok(()) };
+        let folder = shared.join("objects").join(folder);
+        if !self.may_have(&folder, id.as_bytes().first().copied().unwrap_or_default()) {
             return Ok(());
         }
-        let name = id.to_string();
-        let path = objects.join(&name[..2]).join(&name[2..]);
+        let path = folder.join(file);
         match std::fs::read(&path) {
             Ok(bytes) if !is_whole(&bytes) => Err(GitError::Failed {
                 doing: format!("reading object {name}"),
@@ -42,32 +42,17 @@ impl LooseFolders {
         }
     }
 
-    /// Forgets the list, because new objects may have made new folders.
+    /// Forgets the folders, because new objects may have made some.
     pub fn forget(&self) {
         self.0.take();
     }
 
-    fn may_have(&self, objects: &Path, first: u8) -> bool {
-        let mut listing = self.0.borrow_mut();
-        let fresh = listing.take().filter(|listing| listing.read.elapsed() < LONGEST);
-        listing.insert(fresh.unwrap_or_else(|| Listing::read(objects))).has[usize::from(first)]
-    }
-}
-
-impl Listing {
-    fn read(objects: &Path) -> Listing {
-        let read = Instant::now();
-        let Ok(entries) = std::fs::read_dir(objects) else { return Listing { read, has: [true; 256] } };
-        let mut has = [false; 256];
-        for entry in entries {
-            let Ok(entry) = entry else { return Listing { read, has: [true; 256] } };
-            let name = entry.file_name();
-            let first = name.to_str().filter(|name| name.len() == 2);
-            if let Some(first) = first.and_then(|name| u8::from_str_radix(name, 16).ok()) {
-                has[usize::from(first)] = true;
-            }
-        }
-        Listing { read, has }
+    fn may_have(&self, folder: &Path, first: u8) -> bool {
+        let mut known = self.0.borrow_mut();
+        let fresh = known.take().filter(|known| known.since.elapsed() < LONGEST);
+        let known =
+            known.insert(fresh.unwrap_or_else(|| Known { since: Instant::now(), exists: [None; 256] }));
+        *known.exists[usize::from(first)].get_or_insert_with(|| folder.is_dir())
     }
 }
 

@@ -240,11 +240,7 @@ impl Attempt<'_> {
         let outcome = PassOutcome::of(&drafted);
         publications.add(outcome, plan, rollout_steps);
         let rendered = match drafted {
-            Published::Committed(committed) => {
-                let rendered = committed.into_current(state);
-                history::append(self.repo, start.current.as_ref(), &rendered);
-                Some(rendered)
-            }
+            Published::Committed(committed) => Some(committed.into_current(state)),
             Published::Unchanged => start.current.take().map(|current| current.sharing(state)),
         };
         Ok(PointedStep { outcome, rendered, rules, inputs, built, held, diagnostics })
@@ -289,7 +285,10 @@ impl Attempt<'_> {
     /// Writes the fleet report.
     fn report(&self, step: &PointedStep, own: &OwnRefs, cache: &mut Cache) -> Result<(), PassError> {
         let Attempt { repo, settings, .. } = *self;
-        let PointedStep { rendered: Some(rendered), inputs, .. } = step else { return Ok(()) };
+        let PointedStep { rendered: Some(rendered), inputs, outcome, .. } = step else { return Ok(()) };
+        if let PassOutcome::Published { commit, seq } = *outcome {
+            history::keep(repo, commit, seq);
+        }
         let folders = cache.cluster_refs.folders(repo, &own.clusters)?;
         let (statuses, published) = (inputs.reports.statuses.clone(), folders.clone());
         let differing = publish::differing(repo, &statuses, &published, &mut cache.differing);

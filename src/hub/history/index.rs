@@ -2,15 +2,15 @@
 //!
 //! A question about the past compares only the publications that may have changed its subject. The file is a cache: it
 //! holds hashes of the changed names, so that it may say too much and never too little, and is made anew where it is missing
-//! or damaged. Commits never change, so neither do their lines. A pass appends the line of its publication; a question adds
-//! those that the file lacks.
+//! or damaged. Commits never change, so neither do their lines.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::inputs::InputError;
-use crate::publish::{CurrentState, claimed, own_files};
+use crate::publish::claimed;
+use crate::publish::own_files;
 use berth_base::parallel;
 use berth_base::text::hex;
 use berth_engine::state::layout;
@@ -21,20 +21,17 @@ use super::{in_folder, is_first_of_all};
 
 const FILE: &str = "cache/history";
 
-/// The first line of the file, with the number of its form.
-const TITLE: &str = "berth-history-2\n";
-
-/// The length of a line's checksum.
-const CHECKSUM: usize = 8;
-
-/// No line is longer.
-const LONGEST_LINE: u64 = 16 << 10;
+/// The first word of the file, with the number of its form.
+const TITLE: &str = "berth-history-1";
 
 /// A publication with more changed names touches everything.
 const MOST_NAMES: usize = 1_000;
 
 /// The number of publications that one thread compares at a time.
 const BATCH: usize = 64;
+
+/// A pass completes the file after so many publications.
+const KEPT_EVERY: u64 = 64;
 
 /// Publications in their order on a branch, the newest last.
 #[derive(Debug, Default)]
@@ -132,39 +129,34 @@ impl HistoryIndex {
 
     fn read(repo: &Repo) -> Option<HistoryIndex> {
         let text = own_files::read(&own_files::path(repo, FILE))?;
-        let lines = text.strip_prefix(TITLE)?.split_inclusive('\n');
-        lines.map(IndexEntry::read).collect::<Option<Vec<IndexEntry>>>().map(HistoryIndex)
+        let (head, lines) = text.split_once('\n')?;
+        (head == self::head(lines)).then_some(())?;
+        lines.lines().map(IndexEntry::read).collect::<Option<Vec<IndexEntry>>>().map(HistoryIndex)
     }
 
     /// Writes the file. Without it, the next question takes longer.
     fn write(&self, repo: &Repo) {
-        let lines: String = self.0.iter().map(IndexEntry::line).collect();
-        let _ = own_files::replace(&own_files::path(repo, FILE), &format!("{TITLE}{lines}"));
+        let mut lines = String::new();
+        self.0.iter().for_each(|entry| entry.write(&mut lines));
+        let _ = own_files::replace(&own_files::path(repo, FILE), &format!("{}\n{lines}", head(&lines)));
     }
 }
 
-/// Appends a publication to a file that ends with the one before it. Any other file stays as it is, and the next question
-/// completes it.
-pub fn append(repo: &Repo, before: Option<&CurrentState>, newest: &CurrentState) {
-    let path = own_files::path(repo, FILE);
-    let end = own_files::end(&path, LONGEST_LINE);
-    let last = end.as_deref().and_then(|end| IndexEntry::read(end.split_inclusive('\n').next_back()?));
-    let (title, before) = match (end, before) {
-        (None, None) => (TITLE, TreeId::EMPTY),
-        (Some(_), Some(before)) if last.is_some_and(|last| last.commit == before.commit) => ("", before.tree),
-        _ => return,
-    };
-    if let Ok(touched) = touched(repo, before, newest.tree) {
-        let entry = IndexEntry { commit: newest.commit, touched };
-        let _ = own_files::append(&path, &format!("{title}{}", entry.line()));
+/// Completes the file now and then, so that the next question compares few publications.
+pub(crate) fn keep(repo: &Repo, newest: CommitId, sequence: u64) {
+    if sequence.is_multiple_of(KEPT_EVERY) {
+        // Without the file, the next question takes longer.
+        let _ = HistoryIndex::up_to(repo, newest);
     }
+}
+
+/// Returns the first line of the file, which shows damage of the others.
+fn head(lines: &str) -> String {
+    format!("{TITLE} {}", hex(&Sha256::digest(lines)))
 }
 
 impl IndexEntry {
-    /// Reads a line with its end. `None` for a damaged one.
     fn read(line: &str) -> Option<IndexEntry> {
-        let (line, sum) = line.strip_suffix('\n')?.rsplit_once(' ')?;
-        (checksum(line) == sum).then_some(())?;
         let (commit, names) = line.split_once(' ')?;
         let touched = match names {
             "*" => TouchedNames::All,
@@ -176,24 +168,18 @@ impl IndexEntry {
         Some(IndexEntry { commit: commit.parse().ok()?, touched })
     }
 
-    fn line(&self) -> String {
-        let mut line = format!("{} ", self.commit);
+    fn write(&self, text: &mut String) {
+        let _ = write!(text, "{} ", self.commit);
         match &self.touched {
-            TouchedNames::All => line.push('*'),
+            TouchedNames::All => text.push('*'),
             TouchedNames::Some(names) => {
                 for name in names {
-                    let _ = write!(line, "{name:x} ");
+                    let _ = write!(text, "{name:x} ");
                 }
             }
         }
-        let sum = checksum(&line);
-        line + " " + &sum + "\n"
+        text.push('\n');
     }
-}
-
-/// Shows that a line is damaged.
-fn checksum(line: &str) -> String {
-    hex(&Sha256::digest(line)[..CHECKSUM / 2])
 }
 
 /// Compares some publications with those before them, in a repository opened for this thread.

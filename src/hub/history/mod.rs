@@ -20,7 +20,7 @@ use berth_engine::plan::Counts;
 use berth_engine::state::layout;
 use berth_git::{CommitId, CommitInfo, EntryKind, PathChange, Repo, TreeId};
 use decisions::DecisionReader;
-pub use index::append;
+pub(crate) use index::keep;
 use index::{HistoryIndex, IndexEntry, NameHash};
 pub use touched::{Touched, TouchedPlacements};
 

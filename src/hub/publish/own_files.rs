@@ -4,8 +4,8 @@
 //! this machine made or proved, in the file `berth/trusted`. A file, not a ref: refs can be pushed and
 //! mirrored, a file cannot. Losing that file only costs proofs.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use berth_git::{CommitId, Repo};
@@ -24,22 +24,6 @@ pub(crate) fn read(path: &Path) -> Option<String> {
     let mut text = String::new();
     File::open(path).ok()?.take(MOST).read_to_string(&mut text).ok()?;
     Some(text)
-}
-
-/// Reads the last bytes of a plain file.
-pub(crate) fn end(path: &Path, count: u64) -> Option<String> {
-    let size = fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?.len();
-    let mut file = File::open(path).ok()?;
-    file.seek(SeekFrom::Start(size.saturating_sub(count))).ok()?;
-    let mut bytes = Vec::new();
-    file.take(count).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// Appends a text to a file.
-pub(crate) fn append(path: &Path, text: &str) -> io::Result<()> {
-    let _turn = take_turn(path);
-    OpenOptions::new().create(true).append(true).open(path)?.write_all(text.as_bytes())
 }
 
 /// Replaces a file atomically.
