@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
+use crate::support::removals::{GLOBAL_SET, managed, work};
 use crate::support::{Repo, fleet_member, run};
 
 const PAGE: &str = include_str!("../../docs/policy-tests.md");
@@ -124,7 +125,7 @@ fn a_loss_shows_what_would_be_held_and_which_policy_tests_fail_and_writes_nothin
     for line in [
         "without region=south: 1 cluster lost\n",
         "  no cluster is left for: 1\n",
-        "fixed: c; 0 of 1 cluster",
+        "fixed: leaves c; 1 → 0 clusters",
     ] {
         assert!(shown.contains(line), "{line}: {shown}");
     }
@@ -145,4 +146,43 @@ fn all_unknown_clusters_and_labels_are_named_at_once() {
     let refused = run(&["simulate", "--each", "zone", "--repo", repo.arg()]).expect(2).err;
     assert!(refused.contains("no cluster has the label `zone`") && refused.contains("region"), "{refused}");
     run(&["simulate", "--repo", repo.arg()]).expect(2);
+}
+
+#[test]
+fn cordons_taints_and_labels_are_edits_like_those_of_their_commands() {
+    let north = "{placementType: PickAll, affinity: {clusterAffinity: {requiredDuringSchedulingIgnoredDuringExecution: \
+        {clusterSelectorTerms: [{labelSelector: {matchLabels: {region: north}}}]}}}}";
+    let repo = people(&[("two", "{placementType: PickN, numberOfClusters: 2}"), ("north", north)]);
+    let moved = simulated(&repo, &["--lose", "c"])["scenarios"][0]["placements"][0].clone();
+    assert_eq!((&moved["fate"], &moved["to"]), (&json!("moved"), &json!(["a"])), "{moved:#}");
+    // A cordoned cluster gets no new work.
+    let fewer = simulated(&repo, &["--lose", "c", "--cordon", "a"])["scenarios"][0]["placements"][0].clone();
+    assert_eq!((&fewer["fate"], &fewer["to"]), (&json!("fewer"), &json!([])), "{fewer:#}");
+    let tainted = simulated(&repo, &["--lose", "c", "--taint", "a gpu=broken:NoSchedule"]);
+    assert_eq!(tainted["scenarios"][0]["placements"][0], fewer);
+    let scenario = simulated(&repo, &["--label", "c region=north"])["scenarios"][0].clone();
+    assert_eq!((&scenario["name"], &scenario["lost"]), (&json!("label c region=north"), &json!([])));
+    let more = &scenario["placements"][0];
+    assert_eq!((&more["fate"], &more["to"]), (&json!("more"), &json!(["c"])), "{scenario:#}");
+    let refused = run(&["simulate", "--taint", "a gpu=broken:Sometimes", "--repo", repo.arg()]).expect(2).err;
+    assert!(refused.contains("no taint has the effect `Sometimes`"), "{refused}");
+}
+
+#[test]
+fn a_taint_that_is_tolerated_for_a_while_has_a_deadline() {
+    let repo = Repo::new();
+    for name in ["a", "b"] {
+        repo.write(&format!("clusters/{name}.yaml"), managed(name, ""));
+    }
+    repo.write("sets.yaml", GLOBAL_SET);
+    repo.write(
+        "apps/placement.yaml",
+        "apiVersion: cluster.open-cluster-management.io/v1beta1\nkind: Placement\nmetadata: {name: web, namespace: shop}\n\
+         spec:\n  numberOfClusters: 1\n  tolerations: [{key: gpu, operator: Exists, tolerationSeconds: 60}]\n",
+    );
+    repo.write("apps/work.yaml", work(1));
+    repo.commit("begin");
+    run(&["run", "--once", "--repo", repo.arg()]).expect(0);
+    let shown = run(&["simulate", "--taint", "a gpu=broken:NoSelect", "--repo", repo.arg()]).expect(0).out;
+    assert!(shown.contains("leaves a"), "{shown}");
 }

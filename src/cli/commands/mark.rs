@@ -4,7 +4,8 @@
 use clap_complete::engine::ArgValueCandidates;
 
 use crate::editing::mark::taints::{self, TaintList};
-use crate::editing::mark::{Chosen, DocumentChanges, EditResult, MarkArgs, labels, mark, sort_words};
+use crate::editing::mark::{Chosen, DocumentChanges, EditResult, MarkArgs, labels, mark, marked, sort_words};
+use crate::editing::working_tree::{Edit, WorkingTree};
 use crate::flags::fleet::moment;
 use crate::flags::names;
 use crate::output::ui::Ui;
@@ -34,7 +35,19 @@ pub(crate) struct LabelArgs {
 }
 
 pub(crate) fn cmd_label(args: &LabelArgs, ui: &Ui) -> Outcome {
-    let (names, requests) = sort_words(&args.words, labels::is_wish, labels::parse)?;
+    let (names, requests) = label_requests(&args.words)?;
+    mark(&args.mark, &names, ui, |chosen| in_each(chosen, &requests, args.overwrite))
+}
+
+/// Returns the files with labels that the words of `berth label --overwrite` ask for.
+pub(super) fn labelled(tree: &WorkingTree, words: &[String]) -> Result<Vec<Edit>, CommandError> {
+    let (names, requests) = label_requests(words)?;
+    marked(tree, &names, |chosen| in_each(chosen, &requests, true))
+}
+
+/// Reads the words of `berth label`: names of clusters, and labels.
+fn label_requests(words: &[String]) -> Result<(Vec<String>, Vec<labels::LabelRequest>), CommandError> {
+    let (names, requests) = sort_words(words, labels::is_wish, labels::parse)?;
     if requests.is_empty() {
         return Err(
             CommandError::usage("no label is given").hint("write KEY=VALUE to set one, KEY- to remove one")
@@ -47,7 +60,7 @@ pub(crate) fn cmd_label(args: &LabelArgs, ui: &Ui) -> Outcome {
     {
         return Err(CommandError::usage(format!("the label `{}` is given twice", twice.1.key())));
     }
-    mark(&args.mark, &names, ui, |chosen| in_each(chosen, &requests, args.overwrite))
+    Ok((names, requests))
 }
 
 fn in_each<'t>(chosen: &Chosen<'t>, requests: &[labels::LabelRequest], overwrite: bool) -> EditResult<'t> {
@@ -95,7 +108,25 @@ pub(crate) struct TaintArgs {
 }
 
 pub(crate) fn cmd_taint(args: &TaintArgs, ui: &Ui) -> Outcome {
-    let (names, requests) = sort_words(&args.words, taints::is_wish, taints::parse)?;
+    let (names, requests) = taint_requests(&args.words)?;
+    let since = since(args.now);
+    mark(&args.mark, &names, ui, |chosen| in_those_that_can(chosen, &requests, args.overwrite, &since))
+}
+
+/// Returns the files with taints that the words of `berth taint --overwrite` ask for.
+pub(super) fn tainted(
+    tree: &WorkingTree,
+    words: &[String],
+    now: Timestamp,
+) -> Result<Vec<Edit>, CommandError> {
+    let (names, requests) = taint_requests(words)?;
+    let since = since(Some(now));
+    marked(tree, &names, |chosen| in_those_that_can(chosen, &requests, true, &since))
+}
+
+/// Reads the words of `berth taint`: names of clusters, and taints.
+fn taint_requests(words: &[String]) -> Result<(Vec<String>, Vec<taints::TaintRequest>), CommandError> {
+    let (names, requests) = sort_words(words, taints::is_wish, taints::parse)?;
     if requests.is_empty() {
         let error = CommandError::usage("no taint is given");
         return Err(error.hint("write KEY=VALUE:EFFECT to set one, KEY- to remove all of a key"));
@@ -119,8 +150,7 @@ pub(crate) fn cmd_taint(args: &TaintArgs, ui: &Ui) -> Outcome {
     if !faults.is_empty() {
         return Err(CommandError::usage(faults.join("\n")));
     }
-    let since = since(args.now);
-    mark(&args.mark, &names, ui, |chosen| in_those_that_can(chosen, &requests, args.overwrite, &since))
+    Ok((names, requests))
 }
 
 /// Returns the moment for new taints, in Kubernetes' notation.
@@ -220,16 +250,22 @@ pub(crate) struct UncordonArgs {
 
 pub(crate) fn cmd_cordon(args: &CordonArgs, ui: &Ui) -> Outcome {
     let since = since(args.now);
-    mark(&args.mark, &args.clusters, ui, |chosen| {
-        each(
-            chosen,
-            |effect| {
-                let [key, effect] = [CORDONED, effect].map(str::to_owned);
-                taints::TaintRequest::Add(taints::Taint { key, value: String::new(), effect })
-            },
-            &since,
-        )
-    })
+    mark(&args.mark, &args.clusters, ui, |chosen| each(chosen, cordon, &since))
+}
+
+/// Returns the files with the taints that `berth cordon` sets.
+pub(super) fn cordoned(
+    tree: &WorkingTree,
+    clusters: &[String],
+    now: Timestamp,
+) -> Result<Vec<Edit>, CommandError> {
+    let since = since(Some(now));
+    marked(tree, clusters, |chosen| each(chosen, cordon, &since))
+}
+
+fn cordon(effect: &str) -> taints::TaintRequest {
+    let [key, effect] = [CORDONED, effect].map(str::to_owned);
+    taints::TaintRequest::Add(taints::Taint { key, value: String::new(), effect })
 }
 
 pub(crate) fn cmd_uncordon(args: &UncordonArgs, ui: &Ui) -> Outcome {

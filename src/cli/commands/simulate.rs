@@ -1,7 +1,7 @@
-//! `berth simulate`: what follows from the loss of clusters.
+//! `berth simulate`: what follows if clusters are lost, tainted or labelled.
 //!
-//! The files that describe the lost clusters are removed in a commit that exists in memory alone, and that commit is
-//! rehearsed like any change: one pipeline decides for the real fleet and for this one.
+//! The files with these changes are in a commit that exists in memory alone, and that commit is rehearsed like any other
+//! change: one pipeline decides for the real fleet and for this one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -10,7 +10,8 @@ use std::sync::Arc;
 use clap_complete::engine::ArgValueCandidates;
 use serde::Serialize;
 
-use crate::editing::working_tree::WorkingTree;
+use super::mark;
+use crate::editing::working_tree::{Edit, WorkingTree};
 use crate::flags::fleet::RepoArg;
 use crate::flags::names;
 use crate::output::results::{Format, ResultKind};
@@ -20,29 +21,39 @@ use crate::planning::rehearsal::{Change, Rehearsed, Revision};
 use crate::process::exit::{CommandError, Exit, Outcome};
 use berth_base::diag::{Diagnostics, did_you_mean, harmless_line};
 use berth_base::meta::parse_requirements;
-use berth_base::model::{Decision, Key};
+use berth_base::model::{Decision, Key, Timestamp};
 use berth_base::text::{counted, some_of};
+use berth_engine::gate::Deadline;
 use berth_git::{CommitId, EntryKind, Identity, Repo, Writer, read_source};
 
 /// The number of placements of each sort that the text names, and of clusters of a placement.
 const MOST_NAMED: usize = 10;
 
-/// Show who moves where if clusters are lost
+/// Show who moves where if clusters are lost, tainted or labelled
 ///
-/// Decides for the fleet without these clusters, exactly as `run` would after their files were removed. Shows which
-/// placements move, which are left on fewer clusters, which have no cluster left, what the gate would hold and which
-/// policy tests fail. With --each, the clusters of each value of a label are lost in turn. Nothing is written.
+/// Decides exactly as `run` would if the files of clusters were removed or edited so. Shows which placements move, which
+/// are left on fewer clusters, which have no cluster left, what leaves later by a deadline, what the gate would hold and
+/// which policy tests fail. With --each, the clusters of each value of a label are lost in turn. Nothing is written.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Example:\n  berth simulate --lose oslo\n  berth simulate --lose region=north --lose turin\n  berth simulate --each region -o json"
+    after_help = "Example:\n  berth simulate --lose oslo\n  berth simulate --lose region=north --cordon turin\n  berth simulate --taint 'oslo gpu=broken:NoSelect' --label 'turin lisbon tier=gold'\n  berth simulate --each region -o json"
 )]
 pub(crate) struct SimulateArgs {
     /// Lose this cluster, or all with these labels, as kubectl selects: `region=north,tier!=test`; may be repeated
-    #[arg(long, value_name = "CLUSTER|SELECTOR", required_unless_present = "each", add = ArgValueCandidates::new(names::clusters))]
+    #[arg(long, value_name = "CLUSTER|SELECTOR", add = ArgValueCandidates::new(names::clusters))]
     lose: Vec<String>,
     /// Lose, one after another, the clusters of each value of this label
     #[arg(long, value_name = "LABEL")]
     each: Option<String>,
+    /// Keep new work off this cluster, or all with these labels, as `berth cordon` does; may be repeated
+    #[arg(long, value_name = "CLUSTER|SELECTOR", add = ArgValueCandidates::new(names::clusters))]
+    cordon: Vec<String>,
+    /// Change taints, in the words of `berth taint`: clusters, and taints; may be repeated
+    #[arg(long, value_name = "WORDS")]
+    taint: Vec<String>,
+    /// Change labels, in the words of `berth label`: clusters, and labels; may be repeated
+    #[arg(long, value_name = "WORDS")]
+    label: Vec<String>,
     /// Revision to begin with, merged into the source branch
     #[arg(long, value_name = "REV", default_value = "HEAD")]
     head: String,
@@ -76,14 +87,18 @@ pub(crate) fn cmd_simulate(args: &SimulateArgs, ui: &Ui) -> Outcome {
     let source = asked.change.source;
     let tree = WorkingTree::of_commit(&args.repo.path, read_source(&repo, source)?);
     ui.diagnostics(&tree.unreadable());
+    let clock = ui.now();
+    let edited = EditedFleet::of(args, tree, clock)?;
+    // New taints are dated now, so that they must not be judged for an earlier moment.
+    let at = Some(args.step.now.unwrap_or(clock));
     let mut scenarios = Vec::new();
-    for (name, lost) in losses(args, &tree)? {
-        let change = without(&repo, source, &tree, (&name, &lost))?;
+    for (name, lost) in losses(args, &edited.tree)? {
+        let change = edited.without(&repo, source, (&name, &lost))?;
         let base = Some(Revision { name: args.head.clone(), commit: source });
         let request =
             PlanRequest { located: asked.located.clone(), base, change, subject: asked.subject.clone() };
         let rehearsed =
-            ui.watching("deciding without them", || request.rehearse(&args.step, &repo, ui.now()))?;
+            ui.watching("deciding for that fleet", || request.rehearse_at(at, &args.step, &repo, clock))?;
         scenarios.push(Scenario::of(name, lost, &rehearsed));
     }
     match args.output {
@@ -93,21 +108,91 @@ pub(crate) fn cmd_simulate(args: &SimulateArgs, ui: &Ui) -> Outcome {
     Ok(exit)
 }
 
+/// The files of the fleet after the edits that all scenarios share.
+struct EditedFleet {
+    tree: WorkingTree,
+    /// The edited files by path, each with its new text.
+    edits: BTreeMap<String, Option<String>>,
+}
+
+impl EditedFleet {
+    /// Labels, taints and cordons clusters.
+    fn of(args: &SimulateArgs, tree: WorkingTree, since: Timestamp) -> Result<EditedFleet, CommandError> {
+        let words = |text: &String| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+        let mut edited = EditedFleet { tree, edits: BTreeMap::new() };
+        for label in &args.label {
+            edited.apply(mark::labelled(&edited.tree, &words(label))?);
+        }
+        for taint in &args.taint {
+            edited.apply(mark::tainted(&edited.tree, &words(taint), since)?);
+        }
+        if !args.cordon.is_empty() {
+            let clusters: Vec<String> = chosen(&args.cordon, &edited.tree)?.into_iter().collect();
+            edited.apply(mark::cordoned(&edited.tree, &clusters, since)?);
+        }
+        Ok(edited)
+    }
+
+    fn apply(&mut self, edits: Vec<Edit>) {
+        self.tree = self.tree.edited(&edits);
+        self.edits.extend(edits.into_iter().map(|edit| (edit.path, edit.text)));
+    }
+
+    /// Writes the commit in which the files of lost clusters are missing too, to memory.
+    fn without(
+        &self,
+        repo: &Repo,
+        source: CommitId,
+        (name, lost): (&str, &BTreeSet<String>),
+    ) -> Result<Change, CommandError> {
+        let mut documents = Vec::new();
+        for cluster in lost {
+            let found = self.tree.documents_of(cluster)?;
+            if found.is_empty() {
+                let message =
+                    format!("no file describes the cluster `{cluster}`, so that none can be left out");
+                return Err(CommandError::usage(message));
+            }
+            documents.extend(found);
+        }
+        let mut edits = self.edits.clone();
+        let removals = self.tree.without(&documents)?;
+        edits.extend(removals.into_iter().map(|edit| (edit.path, edit.text)));
+        let mut writer = Writer::new(repo)?;
+        let mut entries = Vec::new();
+        for (path, text) in &edits {
+            let file = text.as_ref().map(|text| writer.blob(text.as_bytes())).transpose()?;
+            entries.push((path.as_str(), file.map(EntryKind::File)));
+        }
+        let commit = repo.commit(source)?;
+        let tree = writer.edited(commit.tree, entries)?;
+        let message = format!("Simulate: {name}\n");
+        let source = writer.commit(tree, &[source], &message, &Identity::default(), commit.seconds)?;
+        let head = Revision { name: format!("the fleet {name}"), commit: source };
+        Ok(Change { head, into: None, behind: 0, source })
+    }
+}
+
 /// Returns the clusters to lose at once, each with a name for people.
 fn losses(args: &SimulateArgs, tree: &WorkingTree) -> Result<Vec<(String, BTreeSet<String>)>, CommandError> {
-    let clusters = &tree.loaded.fleet.clusters;
-    let (mut always, mut faults) = (BTreeSet::new(), Vec::new());
-    for text in &args.lose {
-        match chosen(text, tree) {
-            Ok(names) => always.extend(names),
-            Err(fault) => faults.push(fault),
+    let always = chosen(&args.lose, tree)?;
+    let edits = [("label", &args.label), ("taint", &args.taint), ("cordon", &args.cordon)];
+    let edits = edits.iter().flat_map(|(verb, texts)| texts.iter().map(move |text| format!("{verb} {text}")));
+    let edits: Vec<String> = edits.collect();
+    let name = |lost: &[String]| {
+        let lost = (!lost.is_empty()).then(|| format!("without {}", lost.join(" and ")));
+        lost.into_iter().chain(edits.iter().cloned()).collect::<Vec<_>>().join(", ")
+    };
+    let Some(label) = &args.each else {
+        if edits.is_empty() && always.is_empty() {
+            let error = CommandError::usage("no change of the fleet is given");
+            return Err(error.hint(
+                "lose clusters with --lose or --each, or change them with --cordon, --taint or --label",
+            ));
         }
-    }
-    if !faults.is_empty() {
-        let error = CommandError::usage(faults.join("\n"));
-        return Err(error.hint("`berth status` lists the clusters"));
-    }
-    let Some(label) = &args.each else { return Ok(vec![(args.lose.join(" and "), always)]) };
+        return Ok(vec![(name(&args.lose), always)]);
+    };
+    let clusters = &tree.loaded.fleet.clusters;
     let mut each: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for cluster in clusters.values() {
         if let Some(value) = cluster.labels.get(label.as_str()) {
@@ -120,12 +205,27 @@ fn losses(args: &SimulateArgs, tree: &WorkingTree) -> Result<Vec<(String, BTreeS
         let error = CommandError::usage(format!("no cluster has the label `{label}`"));
         return Err(error.hint(format!("clusters have {}", some_of(keys, MOST_NAMED))));
     }
-    let also: String = args.lose.iter().map(|text| format!(" and {text}")).collect();
-    Ok(each.into_iter().map(|(value, lost)| (format!("{label}={value}{also}"), lost)).collect())
+    let with = |value: &str| [&[format!("{label}={value}")], args.lose.as_slice()].concat();
+    Ok(each.into_iter().map(|(value, lost)| (name(&with(value)), lost)).collect())
+}
+
+/// Returns the clusters with these names or labels, or the faults of all texts.
+fn chosen(texts: &[String], tree: &WorkingTree) -> Result<BTreeSet<String>, CommandError> {
+    let (mut names, mut faults) = (BTreeSet::new(), Vec::new());
+    for text in texts {
+        match named_or_labelled(text, tree) {
+            Ok(found) => names.extend(found),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    match faults.is_empty() {
+        true => Ok(names),
+        false => Err(CommandError::usage(faults.join("\n")).hint("`berth status` lists the clusters")),
+    }
 }
 
 /// Returns the cluster with this name, or those with these labels.
-fn chosen(text: &str, tree: &WorkingTree) -> Result<Vec<String>, String> {
+fn named_or_labelled(text: &str, tree: &WorkingTree) -> Result<Vec<String>, String> {
     let clusters = &tree.loaded.fleet.clusters;
     if clusters.contains_key(text) {
         return Ok(vec![text.to_owned()]);
@@ -141,52 +241,22 @@ fn chosen(text: &str, tree: &WorkingTree) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// Writes the commit without the files of the lost clusters, to memory.
-fn without(
-    repo: &Repo,
-    source: CommitId,
-    tree: &WorkingTree,
-    (name, lost): (&str, &BTreeSet<String>),
-) -> Result<Change, CommandError> {
-    let mut documents = Vec::new();
-    for cluster in lost {
-        let found = tree.documents_of(cluster)?;
-        if found.is_empty() {
-            let message = format!("no file describes the cluster `{cluster}`, so that none can be left out");
-            return Err(CommandError::usage(message));
-        }
-        documents.extend(found);
-    }
-    let mut edits = tree.without(&documents)?;
-    edits.sort_by(|a, b| a.path.cmp(&b.path));
-    let mut writer = Writer::new(repo)?;
-    let mut entries = Vec::new();
-    for edit in &edits {
-        let file = edit.text.as_ref().map(|text| writer.blob(text.as_bytes())).transpose()?;
-        entries.push((edit.path.as_str(), file.map(EntryKind::File)));
-    }
-    let commit = repo.commit(source)?;
-    let edited = writer.edited(commit.tree, entries)?;
-    let message = format!("Without {name}\n");
-    let source = writer.commit(edited, &[source], &message, &Identity::default(), commit.seconds)?;
-    let head = Revision { name: format!("the fleet without {name}"), commit: source };
-    Ok(Change { head, into: None, behind: 0, source })
-}
-
 /// The answer for programs.
 #[derive(Serialize)]
 struct Simulation<'a> {
     scenarios: &'a [Scenario],
 }
 
-/// The fleet without some clusters.
+/// The fleet after some changes.
 #[derive(Debug, Serialize)]
 struct Scenario {
-    /// The lost clusters in the user's words.
+    /// The changes in the user's words.
     name: String,
     lost: BTreeSet<String>,
     /// The placements that change, the worst first.
     placements: Vec<AffectedPlacement>,
+    /// The copies that leave later.
+    deadlines: Vec<LaterLeave>,
     /// The placements whose removals would wait for an approval.
     held: Vec<String>,
     /// The reasons why `run` would publish nothing.
@@ -195,7 +265,15 @@ struct Scenario {
     policy: Vec<String>,
 }
 
-/// A placement before and after a loss.
+/// A placement whose copies leave clusters at a moment, as a toleration of a taint ends.
+#[derive(Debug, Serialize)]
+struct LaterLeave {
+    at: Timestamp,
+    placement: String,
+    clusters: Vec<String>,
+}
+
+/// A placement before and after the changes.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct AffectedPlacement {
@@ -225,12 +303,17 @@ enum Fate {
     NoneLeft,
     Fewer,
     Moved,
+    /// The same clusters have other replicas.
+    Scaled,
+    More,
 }
 
-const FATES: [(Fate, &str); 3] = [
+const FATES: [(Fate, &str); 5] = [
     (Fate::NoneLeft, "no cluster is left for"),
     (Fate::Fewer, "on fewer clusters"),
     (Fate::Moved, "moved, on as many clusters"),
+    (Fate::Scaled, "other replicas"),
+    (Fate::More, "on more clusters"),
 ];
 
 impl Scenario {
@@ -247,6 +330,7 @@ impl Scenario {
             name,
             lost,
             placements,
+            deadlines: step.deadlines.iter().map(LaterLeave::of).collect(),
             held: step.held.iter().map(|held| held.key.to_string()).collect(),
             refused: refusals.iter().map(ToString::to_string).collect(),
             policy: step.policy.diagnostics().iter().map(|one| one.message.clone()).collect(),
@@ -254,8 +338,11 @@ impl Scenario {
     }
 
     fn text(&self, ui: &Ui) -> String {
-        let Scenario { name, lost, placements, held, refused, policy } = self;
-        let title = format!("without {name}: {} lost", counted(lost.len(), "cluster"));
+        let Scenario { name, lost, placements, deadlines, held, refused, policy } = self;
+        let title = match lost.len() {
+            0 => name.clone(),
+            lost => format!("{name}: {} lost", counted(lost, "cluster")),
+        };
         let mut text = format!("{}\n", ui.tint(&harmless_line(&title), Tone::Strong));
         for (fate, heading) in FATES {
             let here: Vec<&AffectedPlacement> = placements.iter().filter(|one| one.fate == fate).collect();
@@ -269,6 +356,10 @@ impl Scenario {
                 let _ = writeln!(text, "    and {} more: `-o json` has all", here.len() - MOST_NAMED);
             }
         }
+        for LaterLeave { at, placement, clusters } in deadlines {
+            let line = format!("at {at}, {placement} leaves {}", some_of(clusters, MOST_NAMED));
+            let _ = writeln!(text, "  {}", harmless_line(&line));
+        }
         if !held.is_empty() {
             let _ = writeln!(text, "  held until approved: {}", some_of(held, MOST_NAMED));
         }
@@ -277,10 +368,20 @@ impl Scenario {
                 let _ = writeln!(text, "  {heading}: {}", harmless_line(line));
             });
         }
-        if placements.is_empty() {
+        if placements.is_empty() && deadlines.is_empty() {
             text.push_str("  no placement changes\n");
         }
         text
+    }
+}
+
+impl LaterLeave {
+    fn of(deadline: &Deadline) -> LaterLeave {
+        LaterLeave {
+            at: deadline.at,
+            placement: deadline.key.to_string(),
+            clusters: deadline.clusters().into_iter().map(str::to_owned).collect(),
+        }
     }
 }
 
@@ -302,6 +403,8 @@ impl AffectedPlacement {
         let fate = match (before.len(), after.len()) {
             (1.., 0) => Fate::NoneLeft,
             (before, after) if after < before => Fate::Fewer,
+            (before, after) if after > before => Fate::More,
+            _ if from.is_empty() => Fate::Scaled,
             _ => Fate::Moved,
         };
         let condition = new.condition.as_ref().filter(|_| new.condition != old.condition);
@@ -316,18 +419,21 @@ impl AffectedPlacement {
         })
     }
 
-    /// Returns a line such as `FederatedDeployment shop/web: oslo → turin; 2 of 3 clusters; 4 of 6 replicas`.
+    /// Returns a line such as `FederatedDeployment shop/web: leaves oslo; 3 → 2 clusters; 6 → 4 replicas`.
     fn line(&self) -> String {
         let AffectedPlacement { placement, from, to, clusters, replicas, condition, .. } = self;
-        let mut line = format!("{placement}: {}", some_of(from, MOST_NAMED));
-        if !to.is_empty() {
-            let _ = write!(line, " → {}", some_of(to, MOST_NAMED));
-        }
+        let [left, joined] = [from, to].map(|names| some_of(names, MOST_NAMED));
+        let mut line = match (from.is_empty(), to.is_empty()) {
+            (false, false) => format!("{placement}: {left} → {joined}"),
+            (false, true) => format!("{placement}: leaves {left}"),
+            (true, false) => format!("{placement}: comes to {joined}"),
+            (true, true) => format!("{placement}: stays"),
+        };
         if clusters.before != clusters.after {
-            let _ = write!(line, "; {} of {}", clusters.after, counted(clusters.before, "cluster"));
+            let _ = write!(line, "; {} → {} clusters", clusters.before, clusters.after);
         }
         if let Some(BeforeAndAfter { before, after }) = replicas.as_ref().filter(|it| it.before != it.after) {
-            let _ = write!(line, "; {after} of {before} replicas");
+            let _ = write!(line, "; {before} → {after} replicas");
         }
         if let Some(condition) = condition {
             let _ = write!(line, "; {condition}");

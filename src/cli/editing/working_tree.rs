@@ -83,6 +83,13 @@ impl WorkingTree {
         WorkingTree { root: root.to_owned(), tree, loaded, files }
     }
 
+    /// Returns the tree with edited files.
+    pub fn edited(&self, edits: &[Edit]) -> WorkingTree {
+        let mut tree = self.tree.clone();
+        apply(&mut tree, edits);
+        WorkingTree::of_commit(&self.root, tree)
+    }
+
     /// Every object, with its file.
     pub fn objects(&self) -> impl Iterator<Item = (&Arc<str>, &Found)> {
         self.files.iter().flat_map(|(path, objects)| objects.found.iter().map(move |found| (path, found)))

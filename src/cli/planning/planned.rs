@@ -39,9 +39,9 @@ use berth_vendor::folder;
 pub(crate) struct StepArgs {
     #[command(flatten)]
     pub state: StateArgs,
-    /// Decide for this moment, in place of the revision's date
+    /// Decide for this moment (RFC 3339), in place of now or the revision's date
     #[arg(long, value_name = "TIME", value_parser = moment)]
-    now: Option<Timestamp>,
+    pub now: Option<Timestamp>,
     #[command(flatten)]
     pub trust: TrustArgs,
     #[command(flatten)]
@@ -149,8 +149,19 @@ impl PlanRequest {
         repo: &Repo,
         clock: Timestamp,
     ) -> Result<Rehearsed, CommandError> {
+        self.rehearse_at(args.now, args, repo, clock)
+    }
+
+    /// Rehearses for a moment, in place of the one from the step's inputs.
+    pub fn rehearse_at(
+        &self,
+        at: Option<Timestamp>,
+        args: &StepArgs,
+        repo: &Repo,
+        clock: Timestamp,
+    ) -> Result<Rehearsed, CommandError> {
         let (limits, first) = (args.gate.limits(), args.state.first);
-        let rehearsal = Rehearsal { repo, located: &self.located, limits, at: args.now, clock, first };
+        let rehearsal = Rehearsal { repo, located: &self.located, limits, at, clock, first };
         match &self.base {
             Some(base) => rehearsal.change_upon(base, &self.change),
             None => rehearsal.change(&self.change),

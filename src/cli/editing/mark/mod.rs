@@ -77,6 +77,36 @@ fn edits(
     Ok(texts.into_iter().map(|(file, text)| Edit { path: file.to_string(), text: Some(text) }).collect())
 }
 
+/// Returns the files with marks of these clusters, and writes nothing.
+pub fn marked(
+    tree: &WorkingTree,
+    names: &[String],
+    wanted: impl for<'t> Fn(&Chosen<'t>) -> EditResult<'t>,
+) -> Result<Vec<Edit>, CommandError> {
+    let chosen = choose(tree, names, None)?;
+    edits(tree, &in_all(&chosen, wanted)?)
+}
+
+/// Returns the changes of every document of the clusters, or the problems of all.
+fn in_all<'c, 't>(
+    chosen: &'c [Chosen<'t>],
+    wanted: impl Fn(&Chosen<'t>) -> EditResult<'t>,
+) -> Result<Vec<(&'c Chosen<'t>, Described<'t>, DocumentChanges)>, CommandError> {
+    let (mut done, mut problems) = (Vec::new(), Vec::new());
+    for cluster in chosen {
+        match wanted(cluster) {
+            Ok(all) => done.extend(all.into_iter().map(|(document, outcome)| (cluster, document, outcome))),
+            Err(all) => {
+                problems.extend(all.into_iter().map(|problem| format!("{}: {problem}", cluster.name)));
+            }
+        }
+    }
+    match problems.is_empty() {
+        true => Ok(done),
+        false => Err(CommandError::usage(problems.join("\n")).hint("nothing was written")),
+    }
+}
+
 /// Edits the selected clusters, all or none of them.
 pub fn mark(
     args: &MarkArgs,
@@ -87,18 +117,7 @@ pub fn mark(
     let tree = WorkingTree::read(&args.repo.path)?;
     ui.diagnostics(&tree.unreadable());
     let chosen = choose(&tree, names, args.selector.as_deref())?;
-    let (mut done, mut problems) = (Vec::new(), Vec::new());
-    for cluster in &chosen {
-        match wanted(cluster) {
-            Ok(all) => done.extend(all.into_iter().map(|(document, outcome)| (cluster, document, outcome))),
-            Err(all) => {
-                problems.extend(all.into_iter().map(|problem| format!("{}: {problem}", cluster.name)));
-            }
-        }
-    }
-    if !problems.is_empty() {
-        return Err(CommandError::usage(problems.join("\n")).hint("nothing was written"));
-    }
+    let done = in_all(&chosen, wanted)?;
     let edits = edits(&tree, &done)?;
     let (_, new_errors) = tree.check(&edits);
     if let Some(error) = would_be_faulty(&new_errors) {
