@@ -160,8 +160,8 @@ mod several_fleets;
 mod signers;
 mod signing;
 mod silence;
-#[cfg(unix)]
 mod simulate;
+#[cfg(unix)]
 mod site;
 #[cfg(unix)]
 mod site_for_everybody;

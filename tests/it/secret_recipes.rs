@@ -106,8 +106,9 @@ fn a_member_leaves_the_secret_to_its_controller() {
     }
     member.kubectl(&["create", "secret", "generic", "login", "-n", "opened", "--from-literal=password=open"]);
     member.sync(&[]).expect(0);
-    member.publish(&[]);
-    member.sync(&[]);
+    member.publish(&[member.config_map("web", "one")]);
+    member.sync(&[]).expect(0);
+    assert_eq!(member.get("externalsecrets.external-secrets.io", "login"), None);
     assert!(member.get("secret", "login").is_some(), "the controller's Secret stays");
     for (_, group, plural) in KINDS {
         member.kubectl(&["delete", "crd", &format!("{plural}.{group}")]);

@@ -183,6 +183,13 @@ fn a_taint_that_is_tolerated_for_a_while_has_a_deadline() {
     repo.write("apps/work.yaml", work(1));
     repo.commit("begin");
     run(&["run", "--once", "--repo", repo.arg()]).expect(0);
-    let shown = run(&["simulate", "--taint", "a gpu=broken:NoSelect", "--repo", repo.arg()]).expect(0).out;
-    assert!(shown.contains("leaves a"), "{shown}");
+    let simulate = ["simulate", "--taint", "a gpu=broken:NoSelect", "--repo", repo.arg()];
+    let shown = run(&simulate).expect(0).out;
+    assert!(
+        shown.contains("\n  at 2") && shown.contains("ManifestWorkReplicaSet shop/web leaves a\n"),
+        "{shown}"
+    );
+    assert!(!shown.contains("a → b"), "{shown}");
+    let later = run(&[&simulate[..], &["--now", "2100-01-01T00:00:00Z"]].concat()).expect(0).out;
+    assert!(later.contains("Placement shop/web: a → b\n") && !later.contains("\n  at 2"), "{later}");
 }
