@@ -85,7 +85,7 @@ pub(crate) fn cmd_simulate(args: &SimulateArgs, ui: &Ui) -> Outcome {
         }
     };
     let source = asked.change.source;
-    let tree = WorkingTree::of_commit(&args.repo.path, read_source(&repo, source)?);
+    let tree = WorkingTree::of_files(&args.repo.path, read_source(&repo, source)?);
     ui.diagnostics(&tree.unreadable());
     let clock = ui.now();
     let edited = EditedFleet::of(args, tree, clock)?;

@@ -71,11 +71,11 @@ impl WorkingTree {
         let mut tree = source::read_dir(root, &Limits::default()).map_err(InputError::from)?;
         // Existing files may be edited despite access rules; the edit itself is checked.
         tree.rules_from = RulesFrom::Nowhere;
-        Ok(WorkingTree::of_commit(root, tree))
+        Ok(WorkingTree::of_files(root, tree))
     }
 
-    /// The files of a commit of this repository, as if they were checked out.
-    pub fn of_commit(root: &Path, tree: SourceTree) -> WorkingTree {
+    /// These files as if they were those of the folder.
+    pub fn of_files(root: &Path, tree: SourceTree) -> WorkingTree {
         let loaded = load::load(&tree, History::None);
         let read = |file: &SourceFile| (file.path.clone(), objects(&file.bytes));
         let files =
@@ -87,7 +87,7 @@ impl WorkingTree {
     pub fn edited(&self, edits: &[Edit]) -> WorkingTree {
         let mut tree = self.tree.clone();
         apply(&mut tree, edits);
-        WorkingTree::of_commit(&self.root, tree)
+        WorkingTree::of_files(&self.root, tree)
     }
 
     /// Every object, with its file.

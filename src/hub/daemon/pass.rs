@@ -152,6 +152,9 @@ fn attempt(
     let own = attempt.derive_refs(&step, cache)?;
     attempt.note_processed(&start, &step)?;
     attempt.report(&step, &own, cache)?;
+    if let PassOutcome::Published { commit, seq } = step.outcome {
+        history::keep(&repo, commit, seq);
+    }
     attempt.result(start, step, own, cache, publications)
 }
 
@@ -285,10 +288,7 @@ impl Attempt<'_> {
     /// Writes the fleet report.
     fn report(&self, step: &PointedStep, own: &OwnRefs, cache: &mut Cache) -> Result<(), PassError> {
         let Attempt { repo, settings, .. } = *self;
-        let PointedStep { rendered: Some(rendered), inputs, outcome, .. } = step else { return Ok(()) };
-        if let PassOutcome::Published { commit, seq } = *outcome {
-            history::keep(repo, commit, seq);
-        }
+        let PointedStep { rendered: Some(rendered), inputs, .. } = step else { return Ok(()) };
         let folders = cache.cluster_refs.folders(repo, &own.clusters)?;
         let (statuses, published) = (inputs.reports.statuses.clone(), folders.clone());
         let differing = publish::differing(repo, &statuses, &published, &mut cache.differing);
